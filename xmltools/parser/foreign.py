@@ -43,36 +43,40 @@ _HEAD_LENGTH: Final = 1_024
 _TO: Final = " to=functions."
 """As Harmony's ` to=`, but only with this prefix: prose may have the rest."""
 _ARGS: Final = "[ARGS]"
+"""Mistral's delimiter after the name."""
 _S: Final = f"{SPACE}*"
 _S64: Final = f"{SPACE}{{0,64}}"
 _NAME: Final = "(?P<name>[^ \t\r\n<>\"'/={}]{1,256})"
 
 _AHEAD: Final = 2 * _HEAD_LENGTH
 """Characters that decide whether a call begins: another one may begin before the name in an attempt."""
-_BEHIND: Final = 300
-"""More characters than the name of a tool has before a delimiter, or than what ends a call."""
 _DEPTH: Final = 128
+"""How deep the object of a call may nest."""
 _NO_TOOLS: Final = Toolbox(())
 
-# -- elements and delimiters -------------------------------------------------------------------------------------------
-
 # At the start of a run of backticks only: long runs would take quadratic time.
-_FENCED: Final = rf"```(?<!````)`*+[^\n`]*+(?:\n{_S}+\[?{_S}+(?:(?={{)|(\Z))|(\Z))"
+_FENCED: Final = rf"```(?<!````)`*+[^\n`]*+\n{_S}+\[?{_S}+(?={{)"
 _VALUE: Final = rf"{_S}={_S}(?:\"[^\"<]*\"|'[^'<]*')"
 _TOOL_TAG = late_pattern(
     rf"<([\w.:-]+)(?:{SPACE}+(?P<attribute>[\w.:-]+){_VALUE}(?:{SPACE}+[\w.:-]+{_VALUE})*)?{_S}"
     rf"(?:(?P<closed>/>)|>(?={_S}(?:{{|<(?P<child>[\w.:-]+)[ \t\r\n/>]|</\1>)))"
 )
 _OWN_TOOL = late_pattern(
-    rf"<tool(?:{SPACE}[^<>]*+)?>{_S}(?:<server_name>{_S}{_NAME}{_S}</server_name>{_S})?<tool_name>"
+    rf"<{FORGE.block}(?:{SPACE}[^<>]*+)?>{_S}"
+    rf"(?:<{FORGE.server_name}>{_S}{_NAME}{_S}</{FORGE.server_name}>{_S})?<{FORGE.tool_name}>"
 )
 """A call in Forge's own dialect, which is only shown, or comes after the last that counts."""
+
 # -- attempts ----------------------------------------------------------------------------------------------------------
 
 _BARS: Final = r"|｜‖▁_\\"
 _TRIGGER: Final = rf"tool|func|invo|[TFI{_BARS}](?:(?i:ool|unc|nvo)|(?<=[{_BARS}])[{_BARS}]{{0,2}} ?[A-Za-z])"
 """What the tag of an attempt begins with, after its `<`. Without bars others are words of HTML, as `<start>` may be."""
-_TAG: Final = rf"<(?={_TRIGGER})(?P<tag>(?:[\w{_BARS}]|(?<=[|｜‖]) (?=\w)){{1,80}}+)"
+_TAG: Final = (
+    rf"<(?={_TRIGGER})(?!(?:tool|functions?|invoke)(?![\w{_BARS}=: \t\r\n]))"
+    rf"(?P<tag>(?:[\w{_BARS}]|(?<=[|｜‖]) (?=\w)){{1,80}}+)"
+)
+"""Not one that must have a name in it, and has none."""
 _LETTERS = late_pattern("[a-z0-9]+")
 _FIRST_TAG = late_pattern("<([^<>=:]+)")
 _IN_TAG: Final = ("tool", "function", "functions", "invoke")
@@ -105,7 +109,7 @@ _TO_CALL: Final = (
 )
 
 
-@dataclass(slots=True)
+@dataclass
 class ForeignCall:
     """A call that has begun at `start`. It is read on from `place`: by a trial, if it is in the `form` of a dialect,
     which has `opener` characters of it; otherwise as an object, if it has one, and then up to what matches `ends`."""
@@ -145,10 +149,10 @@ def _keys(dialect: Dialect) -> tuple[tuple[str, ...], ...]:
 
 @cache
 def _rules() -> dict[str, tuple[tuple[str, str, str], ...]]:
-    """Calls that no record tells, or not so loosely (protocol, 1.9), by the element that they begin with, or by their
-    first character: the notation, a pattern up to the arguments, which are an object if it has no group, and one of the
-    end, if that is not the end tag of the element. What follows `<tool_call>` shows which notation it is,
-    `<function=` may have a name in quotes or as an attribute, and Forge's call may lack its start tag."""
+    """Calls that models write more loosely than a record tells them (protocol, 1.9), by the element that begins them:
+    the notation, a pattern up to the arguments, which are an object if it has no group, and one of the end, if that is
+    not the end tag of the element. The text after `<tool_call>` shows which notation it is, `<function=` may have a
+    name in quotes or as an attribute, `<invoke` any prefix, and Forge's call may lack its start tag."""
     hermes, qwen = dialects.named("hermes"), pairs_of("qwen3_coder")
     call, name = hermes.opener + _S, FORGE.tool_name
     field = f"<(?:{FORGE.arguments}|{FORGE.server_name})>"
@@ -172,7 +176,7 @@ def _rules() -> dict[str, tuple[tuple[str, str, str], ...]]:
 
 @lru_cache(maxsize=64)
 def _forms(dialect: Dialect) -> dict[str, list[Dialect]]:
-    """The forms of calls in other dialects by their delimiters."""
+    """The forms of calls in other dialects by the delimiter that comes first in each of their calls."""
     found: dict[str, list[Dialect]] = {}
     for form in (form for each in dialects.all() if each.name != dialect.name for form in each.forms):
         delimiter = delimiters_of(form)[-1]
@@ -183,8 +187,8 @@ def _forms(dialect: Dialect) -> dict[str, list[Dialect]]:
 
 @lru_cache(maxsize=64)
 def _beginnings(dialect: Dialect, names: tuple[str, ...], own: tuple[str, ...]) -> dict[str, re.Pattern[str]]:
-    """Patterns of what a call in another notation begins with, by what each text with one has in it: the name of an
-    element is the group. `names` are those of the tools."""
+    """Patterns of what a call in another notation begins with, by a part that is in each text with one. The group is
+    the name of the element. `names` are those of the tools, `own` the elements of the dialect."""
     tags = sorted((delimiter[1:] for delimiter in _forms(dialect) if delimiter[0] == "<"), key=len, reverse=True)
     # Nearly all text after a `<` begins none of these: one look at its next character says so.
     firsts = re.escape("".join({each[:1] for each in (*_rules(), *names, *tags)}))
@@ -202,7 +206,7 @@ def _beginnings(dialect: Dialect, names: tuple[str, ...], own: tuple[str, ...]) 
         _TO: _TO_CALL,
         ":invoke": rf"<([\w.-]{{1,64}}+:invoke){end}",
         "<": f"<(?=[{firsts}tfiTFI{_BARS}])(?:{'|'.join(tags)})",
-        "{": rf'{{{_S}+"(?:{before}){{0,2}}+(?:{key})"{_S}+:{_S}+"(?:{name})"|{{{_S}+(?:"[^{{}}]{{0,1000}}+)?(\Z)',
+        "{": rf'{{{_S}+"(?:{before}){{0,2}}+(?:{key})"{_S}+:{_S}+"(?:{name})"',
         "`": _FENCED,
     }
     return {lead: late_pattern(text) for lead, text in found.items()}
@@ -210,8 +214,8 @@ def _beginnings(dialect: Dialect, names: tuple[str, ...], own: tuple[str, ...]) 
 
 @lru_cache(maxsize=64)
 def _known(dialect: Dialect) -> dict[str, tuple[str, list[str]]]:
-    """By the letters of a tag that begins calls: what an attempt with it is told as, and what ends calls that begin
-    so."""
+    """By the letters of a tag that begins calls: the notation of an attempt with it, and what ends calls that begin
+    so. `<invoke>` begins calls in several dialects, `<functions>` in none."""
     found: dict[str, tuple[str, list[str]]] = {"functions": ("qwen3_coder", [])}
     for form in (form for each in (dialect, *dialects.all()) for form in each.forms):
         for delimiter in delimiters_of(form):
@@ -235,16 +239,15 @@ def _named(names: tuple[str, ...]) -> re.Pattern[str]:
 
 
 class ForeignCalls:
-    """Looks for such calls in the text outside blocks and reasoning, which it hands on to `prose`. It finds as many as
-    there may be blocks. `own` are the elements of calls and reasoning in the dialect.
+    """Looks for calls in other notations in the text outside blocks and reasoning, and hands the text on to `prose`. It
+    finds as many as there may be blocks. `own` are the elements of calls and reasoning in the dialect.
 
-    `take` is given the text, and returns how much of it was taken: the rest may be the beginning of something, and is
-    to be given again with what follows. What was found is in `notices`, until it is fetched.
+    `take` is given the text, and returns how much of it was taken: the rest may be the beginning of a call, and comes
+    again with the next text. The caller sets `at` where it leaves text out, and fetches the `notices`.
     """
 
     __slots__ = (
         "_all",
-        "_at",
         "_call",
         "_dialect",
         "_found",
@@ -255,6 +258,7 @@ class ForeignCalls:
         "_text",
         "_toolbox",
         "_tools",
+        "at",
         "notices",
     )
 
@@ -269,7 +273,7 @@ class ForeignCalls:
         self._limits = limits
         self._left = limits.blocks
         self._call: ForeignCall | None = None
-        self._at = 0  # the place in the stream up to which text was taken
+        self.at = 0  # the place in the stream of the next text
         self.notices: list[Notice] = []
 
     @property
@@ -277,33 +281,31 @@ class ForeignCalls:
         """Whether the text is in a call that has begun. An attempt may have a call of another dialect in it."""
         return self._call is not None and not self._call.is_attempt
 
-    def skip(self, place: int) -> None:
-        """Text goes on at this place in the stream."""
-        self._at = place
-
     def take(self, text: str, *, is_all: bool, is_last: bool = False) -> int:
-        """Take the next text. `is_all`: what follows it, if anything, goes on with nothing that has begun in it.
-        `is_last`: nothing follows, so that nobody will ask what is open behind it."""
-        behind = 0 if is_all else _BEHIND
-        handed, taken = 0, max(0, len(text) - behind)
+        """Take the next text. `is_all`: no later text continues what has begun in it. `is_last`: nothing follows, so
+        that nobody will ask what is open after it."""
+        behind = 0 if is_all else _HEAD_LENGTH
+        handed, taken = 0, len(text) - behind
+        if taken < behind:
+            return 0  # little is new
         if self._left and (self._call is not None or "<" in text or "[" in text or "{" in text or _TO in text):
             handed, taken = self._search(text, behind)
         if not is_last:
             self._prose.take(text[handed:taken])
-        self._at += taken
+        self.at += taken
         return taken
 
     def stop(self) -> None:
-        """A block or a region begins, or the reply ends: so does a call that is open."""
+        """A block or a region begins, or the reply ends. An open call ends there."""
         call = self._call
         if call is not None:
             trial, rest = call.trial, call.rest
-            is_whole = trial is not None and ends_complete(trial.block, rest, self._at - len(rest))
-            self._end(call, self._at if is_whole else -1)
+            is_whole = trial is not None and ends_complete(trial.block, rest, self.at - len(rest))
+            self._end(call, self.at if is_whole else -1)
 
     def _search(self, text: str, behind: int) -> tuple[int, int]:
-        """Returns how much of the text prose has, and how much of it was taken: so many characters as `behind` are kept
-        before what may begin, unless no text goes on with them."""
+        """Returns how much of the text prose has, and how much of it was taken. The last characters are kept, as many
+        as `behind`, and those after a place where a call may begin: more text may change what they are."""
         beginnings = _beginnings(self._dialect, self._tools.names, self._own)
         found = (pattern.finditer(text) for lead, pattern in beginnings.items() if lead in text)
         self._text = text
@@ -335,12 +337,12 @@ class ForeignCalls:
                 at = call.place
                 self._open(call)
 
-    # -- what a call begins with --
+    # -- the beginning of a call --------------------------------------------------------------------------------------
 
     def _find(self, at: int, stop: int, is_inner: bool = False) -> tuple[ForeignCall | None, int, int]:
-        """The first call that begins at `at` or later, before `stop`; the place of what shows it; and where to go on if
-        it does not count. Where there is none, the place of what may begin one later. An attempt is one unless another
-        call begins before the name of its tool (`is_inner`)."""
+        """The first call that begins at `at` or later, before `stop`; the place of what shows it, or may show one
+        later; and where to go on if it does not count. A call that begins before the name in an attempt (`is_inner`)
+        comes first."""
         while (found := self._next(at)) and (start := found.start()) < stop:
             call = self._head(found, start)
             if isinstance(call, int):
@@ -361,14 +363,12 @@ class ForeignCalls:
         return self._found
 
     def _head(self, found: re.Match[str], start: int) -> ForeignCall | int:
-        """The call that begins with what was found, unless that is an attempt with a tag; or where to go on."""
+        """The call that was found at `start`, unless it is an attempt with a tag; otherwise where to go on."""
         end, written = found.end(), found[0]
         stop = start + _HEAD_LENGTH
-        if found[found.lastindex or 0] == "":  # cut off
-            return start + 1
         if end >= stop:
             return end
-        if written[0] in "{`":
+        if written[0] in "{`" and written not in _forms(self._dialect):
             place = start if written[0] == "{" else end
             return ForeignCall("json", None, place, place, has_object=True)
         if written.startswith((_ARGS, _TO)):
@@ -417,7 +417,7 @@ class ForeignCalls:
     def _without_first(self, found: re.Match[str]) -> ForeignCall | None:
         """An attempt that lacks the delimiter before the one that was found."""
         at = found.start()
-        is_to = bool(found.lastindex)
+        is_to = found.lastindex
         named = found if is_to else _LAST_NAME.search(self._text, max(0, at - NAME_LENGTH - 1), at)
         if named is None:
             return None
@@ -426,9 +426,8 @@ class ForeignCalls:
         return ForeignCall(notation, name, start, found.end(), has_object=True, is_attempt=True) if name else None
 
     def _attempt(self, at: int) -> ForeignCall | None:
-        """The attempt that begins with the tag at `at`, if one does. Nothing goes on with what the end of the text cuts
-        off."""
-        named = _named(self._tools.names).match(self._text, at)
+        """The attempt that begins with the tag at `at`, if one does."""
+        named = _named(self._tools.names).match(self._text, at, at + 3 * _GAP_LENGTH)
         words = _LETTERS.findall(named["tag"].lower()) if named else []
         letters = "".join(words)
         known = _known(self._dialect).get(letters)
@@ -459,16 +458,15 @@ class ForeignCalls:
                 name = max(filter(named["name"].startswith, self._tools.names), key=len, default=None)
         return ForeignCall(notation, name, at, after, ends, is_attempt=True) if name else None
 
-    # -- how it goes on --
+    # -- the rest of a call --------------------------------------------------------------------------------------------
 
     def _open(self, call: ForeignCall) -> None:
         """The call, whose places are those in the text, counts."""
         self._call = call
-        call.start += self._at
+        call.start += self.at
         dialect, form = self._dialect, call.form
         if form is not None:
-            server = dialect.default_server
-            call.trial = Trial(call.start, call.opener, form, self._limits, self._toolbox, server)
+            call.trial = Trial(call.start, call.opener, form, self._limits, self._toolbox, dialect.default_server)
         elif call.has_object:
             call.scanner = JSONScanner(_DEPTH, sum(_keys(dialect), ()))
 
@@ -481,36 +479,34 @@ class ForeignCalls:
             at = scanner.scan(text, at)
             if not (scanner.done or scanner.error):
                 return at
-            if scanner.done and not call.ends:
-                self._end(call, self._at + at)
+            if not call.ends and (scanner.done or call.notation == "json"):
+                self._end(call, self.at + at)
                 return at
-            if call.notation == "json":
-                self._call = None
-                return at
-        # Nobody knows where an attempt ends whose object is none.
+        # Nobody knows where an attempt ends if its object is broken.
         ended = re.compile(call.ends or "(?!)").search(text, at)
         if ended is None or len(text) - ended.end() < behind:  # more of the end may follow
             return max(at, ended.start() if ended else len(text) - behind)
-        self._end(call, self._at + ended.end())
+        self._end(call, self.at + ended.end())
         return ended.end()
 
     def _read_block(self, call: ForeignCall, block: Block, text: str, at: int, behind: int) -> int:
         """As `_read_on`, where a block reads the call."""
         held = len(call.rest)
         source, place = call.rest + text[at:], at - held
-        end = run(block, source, 0, self._at + place, [])
+        end = run(block, source, 0, self.at + place, [])
         if not (behind or block.done):
             call.rest = source[end:]
             return len(text)
         call.rest = source[end:held]
         if block.done:
-            self._end(call, self._at + place + end)
+            self._end(call, self.at + place + end)
         if block.again:  # another call begins in it
             self._open(replace(call, start=place + end, opener=0))
         return max(at, place + end)
 
     def _end(self, call: ForeignCall, end: int) -> None:
-        """A call ends at `end` in the stream, or is cut off (-1). An object by itself must have all that a call has."""
+        """Tell a call that ends at `end` in the stream, or is cut off (-1). An object by itself must be one, name a
+        tool and have arguments."""
         self._call = None
         name, notation, scanner = call.name, call.notation, call.scanner
         if call.trial is not None:
@@ -519,11 +515,11 @@ class ForeignCalls:
             name = next(filter(None, map(scanner.names.get, _keys(self._dialect)[0])), None)
         if notation == "json" and scanner is not None:
             is_tool = name is not None and (self._toolbox is None or self._toolbox.resolve(name) is not None)
-            if not is_tool or scanner.names.keys().isdisjoint(_keys(self._dialect)[1]):
+            if scanner.error or not is_tool or scanner.names.keys().isdisjoint(_keys(self._dialect)[1]):
                 return
         self._left -= 1
         is_whole = end >= 0
-        span = (call.start, end if is_whole else self._at)
+        span = (call.start, end if is_whole else self.at)
         of = f" of {name!r:.100}" if name else ""
         rest = "" if is_whole else ", whose end is missing,"
         is_own = notation == self._dialect.name

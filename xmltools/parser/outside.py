@@ -8,7 +8,6 @@ from typing import Final, NamedTuple
 from xmltools.dialects import Dialect
 from xmltools.models.events import Event, Noticed, ReasoningDelta, Skipped, TextDelta
 from xmltools.parser.call_start import CallStarts
-from xmltools.parser.fences import FenceReader
 from xmltools.parser.foreign import ForeignCalls
 from xmltools.parser.limits import Limits
 from xmltools.parser.openers import Openers, forms_at, starts_of
@@ -176,7 +175,7 @@ class Outside:
 
     def _go_on(self, place: int) -> None:
         """Text goes on at this place in the stream."""
-        self._foreign.skip(place)
+        self._foreign.at = place
         self.is_after = self._starts.dialect.layout
         self._is_blank = True
 
@@ -288,7 +287,7 @@ class Outside:
             base = self._calls.base
             self.gather(is_all=False)
             self.events.append(Skipped((base + start, base + end)))
-            self._foreign.skip(base + end)
+            self._foreign.at = base + end
 
     def _read_opener(self, text: str, at: int, lead: int, word: str) -> int:
         """An opener, or a token that ends the turn, at `at`, after white space from `lead` on that lays it out."""
@@ -376,8 +375,9 @@ class Outside:
         """At a `[` that starts a line: a region up to the first line that ends with `]`, or text. In a fence, and where
         it is the list that was asked for and no thought, it is text."""
         calls, end = self._calls, at + 1
-        if self.brackets is not None and not self._is_fenced():
-            found = self.brackets.find_end(text, at, calls.base, calls.openers, final=self.final)
+        brackets = self.brackets
+        if brackets is not None and not brackets.are_fenced("".join(self.pieces), self._foreign.at, self._prose):
+            found = brackets.find_end(text, at, calls.base, calls.openers, final=self.final)
             if found is MORE:
                 return -1
             if found and not is_json_list(text[at:found]):
@@ -385,22 +385,11 @@ class Outside:
                 self.end_text()
                 span = calls.base + at, calls.base + found
                 self.events.append(ReasoningDelta(text[end : found - 1], span))
-                self._foreign.skip(span[1] - 1)
+                self._foreign.at = span[1] - 1
                 self.pieces.append("]")
                 return found
             end = found or end
         return self.emit_text(text, at, end)
-
-    def _is_fenced(self) -> bool:
-        """Is the line that begins here in a fence? A call of another notation that may have begun goes on."""
-        self.gather(is_all=False)
-        fence = FenceReader()
-        fence.marker = self._prose.marker
-        # What is not handed on yet is short.
-        for line in (self._prose.line + "".join(self.pieces)).split("\n")[:-1]:
-            fence.read(line)
-            fence.end_line()
-        return fence.marker != ""
 
 
 _LINE_OR_MARKUP = re.compile(r"[\r\n<]")

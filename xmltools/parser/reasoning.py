@@ -9,6 +9,7 @@ from typing import Final, Literal
 
 from xmltools.models.events import Event, ReasoningDelta
 from xmltools.parser.call_start import CallStarts
+from xmltools.parser.fences import FenceReader
 from xmltools.parser.openers import Openers
 from xmltools.parser.shown import SECTION_LENGTH, Shown
 from xmltools.syntax.json_scanner import JSONScanner
@@ -242,11 +243,26 @@ class Reasoning:
 class Brackets:
     """Looks for the ends of regions in brackets. Lines that end none are not looked at again, for any `[`."""
 
-    __slots__ = ("_dead", "_seen")
+    __slots__ = ("_dead", "_fence", "_reached", "_seen")
 
     def __init__(self) -> None:
+        self._fence = FenceReader()
+        self._reached = -1  # the place up to which that has read
         self._seen = 0  # lines before this place end no region
         self._dead = 0  # no region that starts before this place has an end
+
+    def are_fenced(self, text: str, base: int, prose: Shown) -> bool:
+        """Whether the line that begins after `text` is in a fence. The text is at `base` in the stream, and `prose` has
+        read up to there."""
+        if self._reached < base:
+            self._fence = FenceReader()
+            self._fence.marker, self._fence.line = prose.marker, prose.line
+            self._reached = base
+        for line in text[self._reached - base :].split("\n")[:-1]:
+            self._fence.read(line)
+            self._fence.end_line()
+        self._reached = base + len(text)
+        return self._fence.marker != ""
 
     def find_end(self, text: str, at: int, base: int, openers: Openers, *, final: bool) -> int | Answer:
         """The place after the `]` of the region that the `[` at `at` begins; NO if there is none."""
