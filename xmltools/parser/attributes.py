@@ -44,7 +44,7 @@ def name_in(block: Block, tag: Tag, shape: Shape) -> str | None:
     for name, value, _ in attributes_of(tag.attributes):
         if name == dialect.argument_name and value is not None:
             said = decode_entities(value)
-            if tag.name in (dialect.argument, *dialect.argument_words) or shape.has_property(said):
+            if tag.name == dialect.argument or tag.name in dialect.argument_words or shape.has_property(said):
                 return said.strip(SPACES)
             is_open = not (shape.is_any or shape.is_list or block.stack[-1].is_arguments) and shape.knows(said, "")
             return said.strip(SPACES) if is_open and not shape.child(tag.name).has_property(name) else None
