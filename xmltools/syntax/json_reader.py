@@ -59,7 +59,7 @@ class JSONEscapeError(JSONError):
     )
 
 
-class _RefusedError(Exception):
+class _RefusedError(ValueError):
     """A value is refused, with a message, and what is written; nothing, if a key is repeated in an object."""
 
 
