@@ -7,12 +7,15 @@ quotes, comments, and strings between delimiters. Whoever makes values of the pa
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
 from typing import Final
 
 from xmltools.syntax.late_patterns import late_pattern
 from xmltools.syntax.markup import is_cut_off, skip_space
+
+codecs.lookup("utf-16-le")  # now: nothing is imported while a reply is read
 
 # What may come next.
 KEY: Final = 0  # a key, or the end of the object
