@@ -14,7 +14,7 @@ import math
 import re
 import sys
 from json.encoder import encode_basestring
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 from xmltools.errors import Code
 from xmltools.syntax.json_scanner import (
@@ -53,7 +53,7 @@ class JSONDepthError(JSONError):
 class JSONEscapeError(JSONError):
     """A string contains backslashes that can mean two things: `hint` shows how to write them."""
 
-    hint = (
+    hint: ClassVar[str] = (
         "Write each backslash in a JSON string as two (C:\\\\dir), "
         "or write the arguments as XML elements, where a backslash is itself."
     )
