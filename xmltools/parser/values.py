@@ -156,7 +156,7 @@ def _enter_leaf(block: Block, leaf: Leaf, text: str, at: int) -> int:
         leaf.path = None  # text that stands for a list or an object: it is converted as a whole
     block.state = State.TEXT
     is_read = (leaf.path is not None or leaf.capture is not None) and not block.discard
-    if not block.ending.aside:
+    if leaf.literal < 0 and not block.ending.aside:  # a comment in front, even one not put aside, is part of the text
         if is_read:
             leaf.reader = TextReader(is_begun=text[at] > " " and text[at] != "<")
         return max(at, read_text(block, leaf, text, at))
