@@ -61,7 +61,7 @@ def read_one(schema: Any, *contents: Any) -> tuple[Any, list[str], list[str], li
         reading.arguments["values"],
         [repair.code.value for repair in reading.repairs],
         [str(problem) for problem in reading.problems],
-        reading.duplicates,
+        list(reading.duplicates),
     )
 
 
@@ -700,8 +700,8 @@ def test_values_survive(members):
     reading = read_arguments([written(name, each) for name, each in value.items()], compile_schema(schema))
     assert reading.arguments == value
     assert json.dumps(reading.arguments) == json.dumps(value)
-    assert (reading.repairs, reading.problems, reading.duplicates) == ([], [], [])
-    assert read_object(value, compile_schema(schema), 0) == (value, [], [], [], False)
+    assert (reading.repairs, reading.problems, reading.duplicates) == ([], [], {})
+    assert read_object(value, compile_schema(schema), 0) == (value, [], [], {}, False)
 
 
 @given(

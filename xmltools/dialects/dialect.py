@@ -452,7 +452,17 @@ class Dialect:
     @property
     def json_names(self) -> tuple[str, ...]:
         """The keys of a JSON body that name a server or a tool."""
-        return (*self.json_server_name, *self.json_tool_name, *self.json_other_tool_name)
+        return (*self.json_server_name, *self.json_tool_names)
+
+    @property
+    def json_tool_names(self) -> tuple[str, ...]:
+        """The keys of a JSON body that name a tool, the usual ones first."""
+        return (*self.json_tool_name, *self.json_other_tool_name)
+
+    @property
+    def json_arguments_names(self) -> tuple[str, ...]:
+        """The keys of a JSON body whose value is the arguments, the usual ones first."""
+        return (*self.json_arguments, *self.json_other_arguments)
 
 
 _FORMS = ("function", "schema", "elements", "heading", "declaration", "types")

@@ -1,7 +1,7 @@
 """The incremental parser: model text in, text, reasoning and tool calls out (protocol: `grammars/PROTOCOL.md`).
 
 `parser` cuts the stream: `prose` reads what is outside blocks, `machine` runs the states of a `block`, and
-`block_to_call` turns an ended block into a call or an error.
+`finish` turns an ended block into a call or an error.
 """
 
 from typing import TYPE_CHECKING

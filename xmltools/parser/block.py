@@ -8,7 +8,7 @@ chunk; it is never longer than one tag. White space and text whose meaning is op
 nothing is read twice.
 
 While text streams in, only the structure is found and deltas are made. Values are made once, at the end, from the
-block's source (see `block_to_call`), so `Leaf` and `Container` hold places, not text.
+block's source (see `finish`), so `Leaf` and `Container` hold places, not text.
 """
 
 from __future__ import annotations
@@ -619,6 +619,26 @@ def name_tool(block: Block, name: str, place: int) -> None:
 def knows_tool(block: Block, name: str) -> bool:
     """Is there a tool that `name` means? Without given tools, any name is one."""
     return block.toolbox is None or block.toolbox.resolve(name) is not None
+
+
+def resolve_name(block: Block) -> bool:
+    """Make the name in a block that of the tool that it means; False if there is no such tool."""
+    name = block.name or ""
+    tool = name if block.toolbox is None else block.toolbox.resolve(name)
+    if tool is None:
+        return False
+    if tool != name:
+        place = max(block.name_start, block.start)
+        note(block, Code.DECORATED_NAME, place, f"{name!r} was read as {tool!r}", block.start)
+        block.name = tool
+    return True
+
+
+def guess_shape(block: Block) -> Shape | None:
+    """The shape by which the arguments are read, as far as it is known before the block has ended."""
+    if block.toolbox is None:
+        return None
+    return block.toolbox.guess(block.name or "", block.server, block.dialect.default_server)
 
 
 def is_block(block: Block, name: str) -> bool:

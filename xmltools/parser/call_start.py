@@ -258,7 +258,7 @@ class CallStarts:
         if json is None:
             return NO
         keys = [key for key in json.scanner.first_keys if key not in _NO_ARGUMENTS]
-        names = (*form.json_arguments, *form.json_other_arguments)
+        names = form.json_arguments_names
         if any(key in names for key in keys[:2]):
             return True
         return NO if self.final or len(keys) > 1 or json.scanner.done or trial.is_over else MORE

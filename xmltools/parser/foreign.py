@@ -141,12 +141,6 @@ def delimiters_of(form: Dialect) -> list[str]:
     return [form.opener] + [pairs.name for pairs in (form.pairs,) if pairs is not None and pairs.bare]
 
 
-def _keys(dialect: Dialect) -> tuple[tuple[str, ...], ...]:
-    """The keys of an object that name a tool, and those that hold the arguments."""
-    names, arguments = dialect.json_tool_name, dialect.json_arguments
-    return names + dialect.json_other_tool_name, arguments + dialect.json_other_arguments
-
-
 @cache
 def _rules() -> dict[str, tuple[tuple[str, str, str], ...]]:
     """Calls that models write more loosely than a record tells them (protocol, 1.9), by the element that begins them:
@@ -199,7 +193,7 @@ def _beginnings(dialect: Dialect, names: tuple[str, ...], own: tuple[str, ...]) 
     words += [re.escape(name) + f"(?={SPACE})" * (name in own) for name in names if is_tool or name not in own]
     end = r"(?=[ \t\r\n>/=])"
     tags = [f"({'|'.join(words)}){end}", *map(re.escape, tags), _TRIGGER]
-    key, name = ("|".join(map(re.escape, sorted(each))) or "(?!)" for each in (_keys(dialect)[0], names))
+    key, name = ("|".join(map(re.escape, sorted(each))) or "(?!)" for each in (dialect.json_tool_names, names))
     before = rf'(?:type"{_S}+:{_S}+"function"|(?:tool_call_)?id"{_S}+:{_S}+"[\w.:-]{{0,64}}+"){_S}+,{_S}+"'
     found = {delimiter: re.escape(delimiter) for delimiter in _forms(dialect) if delimiter[0] != "<"} | {
         _ARGS: rf"{re.escape(_ARGS)}{_S}(?={{)",
@@ -468,7 +462,7 @@ class ForeignCalls:
         if form is not None:
             call.trial = Trial(call.start, call.opener, form, self._limits, self._toolbox, dialect.default_server)
         elif call.has_object:
-            call.scanner = JSONScanner(_DEPTH, sum(_keys(dialect), ()))
+            call.scanner = JSONScanner(_DEPTH, dialect.json_tool_names + dialect.json_arguments_names)
 
     def _read_on(self, call: ForeignCall, text: str, at: int, behind: int) -> int:
         """Read the text of a call, which may end. Returns the place up to which it was read."""
@@ -512,10 +506,10 @@ class ForeignCalls:
         if call.trial is not None:
             name = call.trial.name or None
         elif name is None and scanner is not None:
-            name = next(filter(None, map(scanner.names.get, _keys(self._dialect)[0])), None)
+            name = next(filter(None, map(scanner.names.get, self._dialect.json_tool_names)), None)
         if notation == "json" and scanner is not None:
             is_tool = name is not None and (self._toolbox is None or self._toolbox.resolve(name) is not None)
-            if scanner.error or not is_tool or scanner.names.keys().isdisjoint(_keys(self._dialect)[1]):
+            if scanner.error or not is_tool or scanner.names.keys().isdisjoint(self._dialect.json_arguments_names):
                 return
         self._left -= 1
         is_whole = end >= 0

@@ -1,5 +1,5 @@
-"""The envelope of a call in JSON: which keys of its object are the tool, its server and its arguments, and what else
-there is (protocol, section 6).
+"""The JSON of a call: its text is read, and of the object of a body, which keys are the tool, its server and its
+arguments, and what else there is (protocol, section 6).
 
 Models know many forms of a call in JSON. What is read here is an object that names one tool and has one value for its
 arguments, or the arguments beside the name. No key is dropped that may be an argument.
@@ -8,166 +8,249 @@ arguments, or the arguments beside the name. No key is dropped that may be an ar
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
-from xmltools.dialects import Dialect
-from xmltools.errors import Code
-from xmltools.tools.schema import Shape
+from xmltools.dialects import Body, hint_of
+from xmltools.errors import Code, Repair
+from xmltools.parser.block import Block, Failure, JSONObject, knows_tool, note, note_opener, resolve_name, source_of
+from xmltools.parser.elements import take_name
+from xmltools.syntax.json_reader import (
+    JSONDepthError,
+    JSONError,
+    JSONEscapeError,
+    loads_call,
+    loads_lenient,
+)
+from xmltools.syntax.markup import SPACES, is_valid_name
+from xmltools.tools.schema import ANY, Shape
 
+_OF_APIS: Final = ("type", "id", "call_id", "tool_call_id", "tool_use_id", "index")
 _TYPES: Final = ("function", "function_call", "tool", "tool_call", "tool_use")
-_IDS: Final = ("id", "call_id", "tool_call_id", "tool_use_id", "index")
 _ID: Final = re.compile("call|toolu|tool_|fc_|chatcmpl")
 _THOUGHTS: Final = ("thought", "thoughts", "thinking", "reasoning", "rationale", "explanation", "comment")
+_NO_BRACE: Final = "the last brace of the JSON object is missing"
 
 
-class EnvelopeError(Exception):
-    """The keys give no call: `code`, `message`, and a `hint` if there is a better one than that of the code."""
+class NoCallError(Exception):
+    """The block gives no call, for this failure."""
 
-    def __init__(self, code: Code, message: str, hint: str | None = None) -> None:
+    def __init__(self, code: Code, message: str, place: int | None = None, hint: str | None = None) -> None:
         super().__init__(message)
-        self.code = code
-        self.message = message
-        self.hint = hint
+        self.failure = Failure(code, message, place, hint)
+
+
+def read_object_of(block: Block, json: JSONObject, text: str, written: int) -> dict[str, Any]:
+    """The JSON object in `text`, part of the JSON in the block.
+
+    Character by character it is at `written` in the stream; before that of the JSON means nowhere, since it was
+    decoded. In a body JSON is right, and a Python literal is not. In its parts, and elsewhere, a repair has reported
+    already that elements belong there.
+    """
+    pairs, is_forge, place = block.dialect.pairs, block.dialect.body is Body.ELEMENTS, json.start
+    depth, is_exact = block.limits.depth, written >= place
+    try:
+        if pairs is not None and (pairs.python or pairs.quote):
+            value, slips = loads_call(text, pairs.quote, depth=depth)
+        else:
+            value, slips = loads_lenient(text, depth=depth, loose=not is_forge)
+    except JSONError as error:
+        code = Code.LIMIT_EXCEEDED if isinstance(error, JSONDepthError) else Code.INVALID_JSON
+        hint = None
+        if isinstance(error, JSONEscapeError):
+            hint = error.hint if is_forge else hint_of(Code.JSON_ESCAPE, block.dialect)
+        message = f"the {block.dialect.notation} could not be read: {error}"
+        raise NoCallError(code, message, written + error.offset if is_exact else place, hint) from None
+    if not isinstance(value, dict):
+        raise NoCallError(Code.INVALID_JSON, "the JSON is no object", place)
+    tells_python = (json.is_body and is_exact) or (pairs is not None and pairs.json)
+    block.repairs += [
+        Repair(code, place + offset, message)
+        for code, offset, message in slips
+        if tells_python or code is not Code.PYTHON_LITERAL
+    ]
+    return value
 
 
 class Envelope:
-    """A JSON body. Its owner asks for the name, then for the server, and then for the arguments.
+    """A JSON body. When it is made, its name and server are set on the block; its owner asks for the arguments then."""
 
-    `repairs` is what was read in another spelling, or ignored: a message for each code.
-    """
+    def __init__(self, block: Block, json: JSONObject) -> None:
+        self._block = block
+        self._dialect = dialect = block.dialect
+        self._json = json
+        self._said: dict[Code, str] = {}  # what was read in another spelling, or ignored
+        self._is_wrapped = False  # what is beside the arguments is not one of them
+        text = source_of(block, json.start, json.end) + "}" * json.lacks_brace
+        members = read_object_of(block, json, text, json.start)
+        announced, proposed = block.name, block.proposed
+        if proposed is not None and not self._says_name(proposed[0], members):
+            take_name(block)
+            announced = block.name
+            self._rest = self._unwrap(self._with_arguments(members))
+        else:
+            if proposed is not None:
+                note_opener(block, Code.IGNORED_ATTRIBUTE, "attributes of the block were skipped")
+            self._rest = self._unwrap(members)
+            block.name = self._take_name(self._tool_key())
+        resolve_name(block)
+        if block.call_id is not None and block.name != announced:
+            self._refuse(Code.DUPLICATE_FIELD, f"both {announced} and {block.name} are named as the tool")
+        servers = [key for key in dialect.json_server_name if key in self._rest and self._names_server(key)]
+        block.server = self._take_name(self._one_of(servers, dialect.json_server_name))
 
-    def __init__(self, body: dict[str, Any], dialect: Dialect) -> None:
-        self._dialect = dialect
-        self._rest = dict(body)
-        if dialect.json_name_is_key and len(body) == 1:
-            ((name, arguments),) = body.items()
-            self._rest = {dialect.json_tool_name[0]: name, dialect.json_arguments[0]: arguments}
-        self._nested = False
-        self._wrapper: str | None = None
-        self.repairs: dict[Code, str] = {}
-        self._unwrap()
+    def arguments(self, shape: Shape) -> dict[str, Any]:
+        """The arguments: the value of their key, and those beside the name. `shape` is that of the tool, or ANY."""
+        block, json, dialect, rest = self._block, self._json, self._dialect, self._rest
+        usual = [key for key in dialect.json_arguments if key in rest][:1]
+        others = [key for key in dialect.json_arguments_names if key in rest and not shape.has_property(key)]
+        wrapper = self._one_of([*usual, *others], dialect.json_arguments)
+        value = rest.pop(wrapper) if wrapper is not None else None
+        if isinstance(value, str):
+            note(block, Code.JSON_STRING, json.start, "the arguments were a string that contains JSON")
+            value = read_object_of(block, json, value, -1)
+        elif value is not None and not isinstance(value, dict):
+            self._refuse(Code.INVALID_ARGUMENTS, f"expected an object with the arguments, got {value!r:.60}")
+        inside: dict[str, Any] = value or {}
+        self._is_wrapped = self._is_wrapped or wrapper is not None
+        beside = {
+            key: rest[key]
+            for key in rest
+            if not (key in dialect.json_other_keys and (wrapper is not None or not shape.has_property(key)))
+            and self._is_beside(key, key in inside, shape)
+        }
+        keys = dialect.json_tool_name[0], *dialect.json_server_name[:1], *dialect.json_arguments
+        if json.lacks_brace and (beside or any(key in inside and not shape.has_property(key) for key in keys)):
+            # A brace of the arguments is missing, and nobody knows where it belongs.
+            raise NoCallError(Code.INVALID_JSON, _NO_BRACE, json.end)
+        block.repairs += [Repair(code, json.start, message) for code, message in self._said.items()]
+        return inside | beside if beside else inside
 
-    def _unwrap(self) -> None:
-        """Take the members of `{"function": {"name": …, "arguments": …}}` for those of the body."""
-        dialect = self._dialect
-        if not self._rest.keys().isdisjoint(dialect.json_tool_name):
-            return
-        for key in dialect.json_wrappers:
-            inner = self._rest.get(key)
-            if not isinstance(inner, dict):
-                continue
-            del self._rest[key]
-            twice = [name for name in inner if name in self._rest and not _is_of_an_api(name, self._rest[name])]
-            if twice:
-                raise EnvelopeError(Code.DUPLICATE_FIELD, f"{twice[0]!r} is in {key!r} and beside it")
-            self._rest |= inner
-            self._nested = True
-            self.repairs.setdefault(Code.JSON_KEY, f"the call was read from the key {key!r}")
-            return
+    def _is_beside(self, key: str, is_given: bool, shape: Shape) -> bool:
+        """Is this key of the body an argument? `is_given`: it is one of those in their place."""
+        is_typed, is_wrapped, is_declared = not shape.is_any, self._is_wrapped, shape.has_property(key)
+        is_missing = is_declared and not is_given
+        is_known = is_declared
+        if key in _OF_APIS and _is_of_an_api(key, self._rest[key]):
+            is_ignored = is_wrapped or not is_declared
+        elif key in _OF_APIS:
+            is_ignored = is_wrapped and not is_missing
+        elif key in _THOUGHTS:
+            is_ignored = not is_missing and (is_wrapped or (is_typed and not is_declared))
+        else:  # if the schema lists the arguments, what it does not know is none
+            is_known = is_typed and shape.knows(key, "")
+            is_ignored = is_wrapped and is_typed and not is_known
+        if is_ignored:
+            self._said.setdefault(Code.IGNORED_ATTRIBUTE, f"the key {key!r} means nothing")
+            return False
+        if not is_known:
+            hint = f'Put {key!r} into "{self._dialect.json_arguments[0]}" if it is an argument, or leave it out.'
+            self._refuse(Code.INVALID_ARGUMENTS, f"the key {key!r} is outside the arguments", hint)
+        if is_given:
+            self._refuse(Code.DUPLICATE_ARGUMENT, f"given more than once: {key}", f"Give {key} only once.")
+        self._said.setdefault(Code.UNWRAPPED_ARGUMENT, f"{key!r} was outside the arguments")
+        return True
 
-    def name(self, is_tool: Callable[[str], bool], declares: Callable[[str, str], bool]) -> Any:
-        """Return what names the tool, None if nothing does.
+    # -- a body whose tool the opener names ----------------------------------------------------------------------------
 
-        `is_tool` says whether there is a tool of a name, `declares` whether the tool of a name has such an argument.
-        """
-        rest, fields = self._rest, (*self._dialect.json_tool_name, *self._dialect.json_other_tool_name)
-        found = [key for key in fields if key in rest]
+    def _says_name(self, proposed: str, members: dict[str, Any]) -> bool:
+        """Does the body name the tool, as the opener does? A key that may be an argument does not count (protocol,
+        2.6)."""
+        dialect, toolbox = self._dialect, self._block.toolbox
+        tool = toolbox.resolve(proposed) if toolbox is not None else None
+        if toolbox is not None and tool is not None:
+            shape = self._shape(tool)
+            named = [_text(members, key) for key in dialect.json_tool_names if not shape.has_property(key)]
+            return any(toolbox.resolve(name) is not None for name in named)
+        wrapper = self._wrapper_in(members)
+        keys = (members if wrapper is None else members[wrapper]).keys()
+        return not (keys.isdisjoint(dialect.json_tool_names) or keys.isdisjoint(dialect.json_arguments_names))
+
+    def _with_arguments(self, members: dict[str, Any]) -> dict[str, Any]:
+        """The body with a key for the arguments: where it has none, its members are those."""
+        json, keys, shape = self._json, self._dialect.json_arguments_names, self._shape(self._block.name)
+        if any(key in members and not shape.has_property(key) for key in keys):
+            return members
+        if json.lacks_brace:
+            raise NoCallError(Code.INVALID_JSON, _NO_BRACE, json.end)
+        note(self._block, Code.JSON_ARGUMENTS, json.start, "the arguments were read from JSON")
+        return {keys[0]: members}
+
+    # -- keys ----------------------------------------------------------------------------------------------------------
+
+    def _unwrap(self, members: dict[str, Any]) -> dict[str, Any]:
+        """The members, with those of `{"function": {"name": …, "arguments": …}}` in place of that."""
+        dialect, wrapper = self._dialect, self._wrapper_in(members)
+        if dialect.json_name_is_key and len(members) == 1:
+            ((name, arguments),) = members.items()
+            return {dialect.json_tool_name[0]: name, dialect.json_arguments[0]: arguments}
+        rest = dict(members)
+        if wrapper is None or not rest.keys().isdisjoint(dialect.json_tool_name):
+            return rest
+        inner: dict[str, Any] = rest.pop(wrapper)
+        for key in inner:
+            if key in rest and not _is_of_an_api(key, rest[key]):
+                self._refuse(Code.DUPLICATE_FIELD, f"{key!r} is in {wrapper!r} and beside it")
+        self._is_wrapped = True
+        self._said[Code.JSON_KEY] = f"the call was read from the key {wrapper!r}"
+        return rest | inner
+
+    def _wrapper_in(self, members: dict[str, Any]) -> str | None:
+        return next((key for key in self._dialect.json_wrappers if isinstance(members.get(key), dict)), None)
+
+    def _tool_key(self) -> str | None:
+        """The key that names the tool."""
+        rest, dialect = self._rest, self._dialect
+        found = [key for key in dialect.json_tool_names if key in rest]
         if len(found) > 1:
-            tools = [key for key in found if isinstance(rest[key], str) and is_tool(rest[key].strip())]
+            tools = [key for key in found if knows_tool(self._block, _text(rest, key))]
             chosen = tools[0] if len(tools) == 1 else found[0]
-            named = rest[chosen].strip() if isinstance(rest[chosen], str) else ""
-            self._refuse_twins([chosen], [key for key in found if key != chosen and not declares(named, key)])
-            found = [chosen]
-        if not found:
+            shape = self._shape(_text(rest, chosen))
+            found = [chosen, *(key for key in found if not shape.has_property(key))]
+        return self._one_of(found, dialect.json_tool_name)
+
+    def _names_server(self, key: str) -> bool:
+        """Does the key name the server, and is no argument?"""
+        name, toolbox, default = self._block.name, self._block.toolbox, self._dialect.default_server
+        if key == self._dialect.json_server_name[0] or not self._shape(name).has_property(key):
+            return True
+        return bool(toolbox and name and toolbox.find_plain(name, str(self._rest[key]), default))
+
+    def _shape(self, name: str | None) -> Shape:
+        """The shape of the arguments of a tool, as far as its name says which."""
+        toolbox = self._block.toolbox
+        return (toolbox and toolbox.guess(name or "", None, self._dialect.default_server)) or ANY
+
+    def _one_of(self, keys: list[str], usual: tuple[str, ...]) -> str | None:
+        """The one key of these, None if there is none."""
+        found = list(dict.fromkeys(keys))
+        if len(found) > 1:
+            self._refuse(Code.DUPLICATE_FIELD, f"{' and '.join(found)} mean the same")
+        if found and found[0] not in usual:
+            self._said.setdefault(Code.JSON_KEY, f"the key {found[0]!r} was read as {usual[0]!r}")
+        return found[0] if found else None
+
+    def _take_name(self, key: str | None) -> str | None:
+        value = self._rest.pop(key) if key is not None else None
+        if value is None:
             return None
-        return self._take(found[0], self._dialect.json_tool_name)
+        name = value.strip(SPACES) if isinstance(value, str) else None
+        if name is None or not is_valid_name(name):
+            self._refuse(Code.INVALID_NAME, f"{value!r:.60} is no name")
+        return name or None
 
-    def server(self, is_argument: Callable[[str, Any], bool]) -> Any:
-        """Return what names the server, None if nothing does. `is_argument` is asked for a key and its value."""
-        found = [key for key in self._dialect.json_server_name if key in self._rest]
-        for key in found[::-1]:
-            if key != self._dialect.json_server_name[0] and is_argument(key, self._rest[key]):
-                found.remove(key)
-        self._refuse_twins(found[:1], found[1:])
-        return self._rest.pop(found[0]) if found else None
-
-    def wrapped(self, shape: Shape | None) -> Any:
-        """Return the value with the arguments, None if there is none. `shape` is that of the tool, if known."""
-        fields, others = self._dialect.json_arguments, self._dialect.json_other_arguments
-        found = [key for key in fields if key in self._rest]
-        found = found[:1] + [key for key in (*found[1:], *others) if key in self._rest and not _declares(shape, key)]
-        self._refuse_twins(found[:1], found[1:])
-        if not found:
-            return None
-        self._wrapper = found[0]
-        return self._take(self._wrapper, fields)
-
-    def unwrapped(self, wrapped: dict[str, Any], shape: Shape | None) -> dict[str, Any]:
-        """Return the arguments beside the name, and judge all other keys.
-
-        `wrapped` holds the arguments that stand where they should.
-        """
-        found: dict[str, Any] = {}
-        for key, value in self._rest.items():
-            if key in self._dialect.json_other_keys and not (_declares(shape, key) and self._wrapper is None):
-                continue
-            if self._is_ignored(key, value, wrapped, shape):
-                self.repairs.setdefault(Code.IGNORED_ATTRIBUTE, f"the key {key!r} means nothing")
-            elif not self._is_argument(key, shape):
-                hint = f'Put {key!r} into "{self._dialect.json_arguments[0]}" if it is an argument, or leave it out.'
-                raise EnvelopeError(Code.INVALID_ARGUMENTS, f"the key {key!r} is outside the arguments", hint)
-            elif key in wrapped:
-                hint = f"Give {key} only once."
-                raise EnvelopeError(Code.DUPLICATE_ARGUMENT, f"given more than once: {key}", hint)
-            else:
-                self.repairs.setdefault(Code.UNWRAPPED_ARGUMENT, f"{key!r} was outside the arguments")
-                found[key] = value
-        return found
-
-    def in_arguments(self, wrapped: dict[str, Any], shape: Shape | None) -> bool:
-        """Return whether keys of the body are in the arguments, as they do if these were not closed."""
-        dialect = self._dialect
-        fields = (dialect.json_tool_name[0], *dialect.json_server_name[:1], *dialect.json_arguments)
-        return any(key in wrapped and not _declares(shape, key) for key in fields)
-
-    def _is_ignored(self, key: str, value: Any, wrapped: dict[str, Any], shape: Shape | None) -> bool:
-        is_wrapped = self._wrapper is not None or self._nested
-        declared = _declares(shape, key)
-        if key == "type" or key in _IDS:
-            if _is_of_an_api(key, value):
-                return is_wrapped or not declared
-            return is_wrapped and (not declared or key in wrapped)
-        if declared and key not in wrapped:
-            return False
-        if key in _THOUGHTS:
-            return is_wrapped or (shape is not None and not declared)
-        # What the schema does not know is no argument, if it lists the arguments.
-        return is_wrapped and not declared and shape is not None and not shape.knows(key, "")
-
-    def _is_argument(self, key: str, shape: Shape | None) -> bool:
-        if shape is None:
-            return False
-        return _declares(shape, key) or (shape.knows(key, "") and key not in (*_IDS, *_THOUGHTS, "type"))
-
-    def _take(self, key: str, usual: tuple[str, ...]) -> Any:
-        if key not in usual:
-            self.repairs.setdefault(Code.JSON_KEY, f"the key {key!r} was read as {usual[0]!r}")
-        return self._rest.pop(key)
-
-    def _refuse_twins(self, one: list[str], others: list[str]) -> None:
-        if others:
-            raise EnvelopeError(Code.DUPLICATE_FIELD, f"{' and '.join(one + others)} mean the same")
+    def _refuse(self, code: Code, message: str, hint: str | None = None) -> NoReturn:
+        raise NoCallError(code, message, self._json.start, hint)
 
 
-def _declares(shape: Shape | None, key: str) -> bool:
-    return shape is not None and shape.has_property(key)
+def _text(members: dict[str, Any], key: str) -> str:
+    value = members.get(key)
+    return value.strip(SPACES) if isinstance(value, str) else ""
 
 
 def _is_of_an_api(key: str, value: Any) -> bool:
     """Is this what APIs write beside a call: its type, its id, its place in a list of calls?"""
     if key == "type":
         return value in _TYPES
-    return key in _IDS and (
-        isinstance(value, int) if key == "index" else isinstance(value, str) and bool(_ID.match(value))
-    )
+    if key == "index":
+        return isinstance(value, int)
+    return key in _OF_APIS and isinstance(value, str) and bool(_ID.match(value))

@@ -1,6 +1,6 @@
 """JSON in a block: the body, or the text of `arguments` (protocol, section 6).
 
-Only its end is looked for here (`json_end`). Values are made when the block has ended (`block_to_call`,
+Only its end is looked for here (`json_end`). Values are made when the block has ended (`finish`,
 `json_envelope`).
 """
 
@@ -161,9 +161,7 @@ def _take_name(block: Block, json: JSONObject) -> None:
         else:
             name_tool(block, value, -1)
             if block.stack[0].path is not None:
-                dialect = block.dialect
-                keys = (*dialect.json_arguments, *dialect.json_other_arguments)
-                json.scanner.sink = json.deltas = JSONDeltas(block.shape, keys)
+                json.scanner.sink = json.deltas = JSONDeltas(block.shape, block.dialect.json_arguments_names)
             return
 
 

@@ -22,10 +22,10 @@ from xmltools.errors import CallError, Code, XMLToolsError
 from xmltools.models import ToolCall
 from xmltools.models.events import ArgumentDelta, CallCompleted, CallFailed, CallStarted, Event, TextDelta
 from xmltools.parser.attributes import read_opening_tag
-from xmltools.parser.block import Block, Path, State, give_up, note_opener, trim
-from xmltools.parser.block_to_call import conclude, find_shape
+from xmltools.parser.block import Block, Path, State, give_up, guess_shape, note_opener, resolve_name, trim
 from xmltools.parser.cut_off_replies import cut_off_list, end_in_call
 from xmltools.parser.decode_text import TextReader
+from xmltools.parser.finish import conclude
 from xmltools.parser.limits import Limits
 from xmltools.parser.machine import run, run_of_value
 from xmltools.parser.openers import checked_tags
@@ -626,7 +626,8 @@ class Parser:
 
     def _name_call(self, block: Block) -> None:
         """A block has named its tool: give the call its id and find the schema of its arguments."""
-        if find_shape(block, self._toolbox):
+        if block.error is None and resolve_name(block):
+            block.shape = guess_shape(block)
             block.call_id = self._next_id()
             block.stack[0].path = () if self._argument_deltas else None
             self._events.append(CallStarted(block.call_id, block.name or "", block.server))
@@ -646,7 +647,7 @@ class Parser:
             base = end - len(text)  # of a block over a limit only the end is kept
         if block.dialect.in_line and text[end - base - 1 : end - base] == "\n":
             self._outside.begin_line()
-        verdict = conclude(block, end, text, base, self._toolbox, self._strict)
+        verdict = conclude(block, end, text, base, self._strict)
         if isinstance(verdict, CallError):
             self._release(verdict.code is Code.TRUNCATED)
             self._events.append(CallFailed(verdict, block.call_id))

@@ -8,22 +8,11 @@ from operator import is_
 
 from xmltools.errors import XMLToolsError
 from xmltools.tools import Tool, list_of_tools, not_a_tool
-from xmltools.tools.schema import ObjectShape, Shape
+from xmltools.tools.schema import ObjectShape
 
 _QUOTES = " \t\"'`"
 _SEPARATOR = re.compile("::?|[./]")
 _PREFIX = re.compile(r"(?:[A-Za-z_][\w-]*+(?:::?|[./]))++", re.ASCII)
-
-
-class NoToolError(Exception):
-    """No tool has the name, or no tool on that server; `hint` lists those there are. `needs_server`: only the name of
-    a server could say which is meant."""
-
-    def __init__(self, message: str, hint: str, *, needs_server: bool = False) -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
-        self.needs_server = needs_server
 
 
 _last: list[tuple[tuple[object, ...], Toolbox]] = []
@@ -79,46 +68,36 @@ class Toolbox:
                 return bare[separator.end() :]
         return None
 
-    def serves(self, name: str, server: str) -> bool:
-        """True if there is a tool of this name on the server."""
-        return server in self._shapes.get(name, {})
-
     def begins(self, name: str) -> bool:
         """True if the name of some tool begins so."""
         return any(known.startswith(name) for known in self._shapes)
 
-    def guess(self, name: str, server: str | None, default: str) -> Shape | None:
-        """The schema by which the arguments will be read, if that is known before the block has ended."""
-        servers = self._shapes.get(name, {})
-        if server is not None and (server in servers or server in self._servers):
-            return servers.get(server)
-        return servers.get(default) or (next(iter(servers.values())) if len(servers) == 1 else None)
-
-    def find(self, name: str, server: str | None, default: str) -> tuple[str, Shape]:
-        """The server and schema of a tool; raises `NoToolError` if there is none."""
-        servers = self._shapes.get(name)
-        if servers is None:
-            raise NoToolError(f"there is no tool named {name!r}", self._hint(name))
-        wanted = server if server is not None else default
+    def find(self, name: str, server: str | None, default: str) -> tuple[str, ObjectShape] | None:
+        """The server of the tool and its shape. None if there is no such tool, or if several servers have one."""
+        servers, wanted = self._shapes.get(name, {}), default if server is None else server
         if wanted in servers:
             return wanted, servers[wanted]
-        if len(servers) == 1 and wanted not in self._servers:
+        if len(servers) == 1 and (server is None or server not in self._servers):
             return next(iter(servers.items()))  # nobody has a tool on that server: it is made up, or left out
-        where = ", ".join(servers)
-        if server is not None or len(servers) > 1:
-            message = f"server {wanted!r} has no tool named {name!r}" if server else f"several servers have {name!r}"
-            raise NoToolError(message, f"Name the server of {name} in <server_name>: {where}.", needs_server=True)
-        return next(iter(servers.items()))
+        return None
+
+    def guess(self, name: str, server: str | None, default: str) -> ObjectShape | None:
+        """The shape by which the arguments are read, as far as it is known before the block has ended."""
+        found = self.find(name, server if server in self._servers else None, default)
+        return found and found[1]
+
+    def missing(self, name: str, server: str | None) -> tuple[str, str]:
+        """Why no tool was found, and a hint that lists those there are."""
+        if name not in self._shapes:
+            return f"there is no tool named {name!r}", self._hint(name)
+        message = f"server {server!r} has no tool named {name!r}" if server else f"several servers have {name!r}"
+        return message, f"Name the server of {name} in <server_name>: {', '.join(self._shapes[name])}."
 
     def find_plain(self, name: str, server: str | None, default: str) -> tuple[str, ObjectShape] | None:
         """The server and schema of the tool that has this very name, on the server that is named or meant; None if
         there is none, or that takes a repair."""
-        servers = self._shapes.get(name)
-        if servers is None:
-            return None
-        if server is None:
-            server = default if default in servers else self.only_server or default
-        return (server, servers[server]) if server in servers else None
+        found, usual = self.find(name, server, default), (default, self.only_server) if server is None else (server,)
+        return found if found and found[0] in usual else None
 
     def _hint(self, name: str) -> str:
         from difflib import get_close_matches  # only here: few calls name no tool

@@ -94,22 +94,15 @@ def loads_lenient(text: str, *, depth: int = 64, loose: bool = False) -> tuple[A
     return _read(text, depth, loose=loose, is_lenient=text.lstrip(SPACES).startswith(("{", "[", "(")))
 
 
-def loads_call(text: str, *, depth: int = 64) -> tuple[dict[str, Any], list[Slip]]:
-    """Read the arguments of a call in Python, from its bracket on: `(path="a.py", lines=[1, 2])`.
+def loads_call(text: str, mark: str = "", *, depth: int = 64) -> tuple[dict[str, Any], list[Slip]]:
+    """Read the arguments of a call in Python, from its bracket on: `(path="a.py", lines=[1, 2])`. Values are literals
+    of Python or JSON. With a `mark`, read an object whose keys have no quotes, and whose strings are between marks,
+    with nothing escaped: `{path:<|"|>a.py<|"|>,lines:[1,2]}`.
 
-    Values are literals of Python or JSON. Returns them by their names, and what was repaired. Raises as `loads` does,
-    and for arguments without a name.
+    Returns the arguments by their names, and what was repaired. Raises as `loads` does, and for arguments without a
+    name.
     """
-    return _Mender(text, is_call=True).read(depth)
-
-
-def loads_marked(text: str, mark: str, *, depth: int = 64) -> tuple[dict[str, Any], list[Slip]]:
-    """Read an object whose keys have no quotes, and whose strings stand between marks, with nothing escaped:
-    `{path:<|"|>a.py<|"|>,lines:[1,2]}`.
-
-    Returns and raises as `loads` does.
-    """
-    return _Mender(text, mark=mark).read(depth)
+    return _Mender(text, is_call=not mark, mark=mark).read(depth)
 
 
 def _read(text: str, depth: int, *, loose: bool = False, is_lenient: bool = False) -> tuple[Any, list[Slip]]:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from xmltools.first_use import on_first_use
 from xmltools.tools.schema.document import NEVER, Node
-from xmltools.tools.schema.elements_to_arguments import Reading, find_problems, read_arguments, read_object
+from xmltools.tools.schema.elements_to_arguments import Reading, find_problems, place_of, read_arguments, read_object
 from xmltools.tools.schema.equality import Problem
 from xmltools.tools.schema.item_names import ITEM, item_name, singular_of
 from xmltools.tools.schema.shapes import (
@@ -69,6 +69,7 @@ __all__ = [
     "item_name",
     "items_of",
     "other_keywords",
+    "place_of",
     "properties_of",
     "read_arguments",
     "read_object",

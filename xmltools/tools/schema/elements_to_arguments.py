@@ -20,7 +20,7 @@ from xmltools.syntax.json_reader import JSONDepthError, JSONError, loads, loads_
 from xmltools.tools.schema.check import Checker
 from xmltools.tools.schema.equality import Problem, equal, fits_type
 from xmltools.tools.schema.item_names import ITEM, singular_of
-from xmltools.tools.schema.shapes import LEVELS, ArrayShape, EnumShape, ObjectShape, ScalarShape, Shape, UnionShape
+from xmltools.tools.schema.shapes import ANY, LEVELS, ArrayShape, EnumShape, ObjectShape, ScalarShape, Shape, UnionShape
 from xmltools.tools.schema.text_to_scalar import UNREAD, WHITE_SPACE
 
 # Elements that no schema describes: strings, lists and objects, as the tags say
@@ -70,6 +70,38 @@ def _by_name(elements: Iterable[Element]) -> dict[str, list[Element]]:
     return groups
 
 
+def _array_of(shape: Shape) -> ArrayShape | None:
+    return next((each for each in shape.alternatives if isinstance(each, ArrayShape)), None)
+
+
+def _items(elements: list[Element], shape: ArrayShape) -> list[Element]:
+    """Return the items of a list: each of the elements of its name is one, or holds some."""
+    items: list[Element] = []
+    for element in elements:
+        inner = element.children
+        items += inner if inner and shape.holds_items(inner[0].name, element.name, len(elements)) else (element,)
+    return items
+
+
+def place_of(arguments: Element, path: Sequence[str | int], shape: Shape) -> int | None:
+    """Return the place of the element at `path` in the arguments, or of the innermost one that there is on the way.
+
+    `shape` is that of the arguments. None if there is not even the argument.
+    """
+    group, place = [arguments], None
+    for step in path:
+        if isinstance(step, str):
+            group, shape = _by_name(group[0].children or ()).get(step, []), shape.child(step)
+        elif (array := _array_of(shape)) is not None:
+            group, shape = _items(group, array)[step : step + 1], array.item(step)
+        else:
+            group, shape = (group if len(group) > 1 else group[0].children or [])[step : step + 1], ANY
+        if not group:
+            break
+        place = group[0].offset
+    return place
+
+
 # Reading by a shape
 
 
@@ -86,7 +118,8 @@ MAX_PROBLEMS = 100
 
 
 class Reading(NamedTuple):
-    """What came of reading: typed arguments, what was repaired, what does not fit, names that were repeated.
+    """What came of reading: typed arguments, what was repaired, what does not fit, names that were repeated, with the
+    place of the second.
 
     `too_deep`: a value held JSON that nests deeper than the limit.
     """
@@ -94,7 +127,7 @@ class Reading(NamedTuple):
     arguments: dict[str, Any]
     repairs: list[Repair]
     problems: list[Problem]
-    duplicates: list[str]
+    duplicates: dict[str, int]
     too_deep: bool = False
 
 
@@ -106,7 +139,7 @@ class _Value(NamedTuple):
 
     value: Any
     repairs: tuple[Repair, ...] = ()
-    duplicates: tuple[str, ...] = ()
+    duplicates: tuple[tuple[str, int], ...] = ()
     guessed: bool = False
     lost: bool = False
     equal: bool = False
@@ -146,12 +179,12 @@ def read_arguments(
     lists and objects are written, and no deviation.
     """
     if shape is None:
-        return Reading(_object_without_schema(children), [], [], [])
+        return Reading(_object_without_schema(children), [], [], {})
 
     try:
         values = shape.clean_children(children, "", LEVELS)
         if values is not UNREAD and shape.is_valid(values):
-            return Reading(values, [], [], [])
+            return Reading(values, [], [], {})
     except RecursionError:
         pass  # nobody is so deep in the stack but a caller
     usual = {child.offset: child.text.strip(WHITE_SPACE) for child in children} if json_is_usual else {}
@@ -164,9 +197,9 @@ def read_object(value: dict[str, Any], shape: Shape | None, offset: int, *, chec
     Without `check` nothing is said about problems.
     """
     if shape is None:
-        return Reading(value, [], [], [])
+        return Reading(value, [], [], {})
     if _is_clean(value, shape):
-        return Reading(value, [], [], [])
+        return Reading(value, [], [], {})
     return _finish(shape, lambda reader: reader.members(value, shape, offset), check=check)
 
 
@@ -191,8 +224,10 @@ def _finish(shape: Shape, read: Callable[[_Reader], _Value], depth: int = 64, ch
             problems = list(islice(reader.problems(shape, result.value), MAX_PROBLEMS))
     except RecursionError:
         # Elements and JSON are bounded in depth; only a caller who is deep in the stack himself gets here.
-        return Reading({}, [], [Problem((), "arguments that are nested less deeply", "too many levels")], [])
-    duplicates = list(dict.fromkeys(result.duplicates))
+        return Reading({}, [], [Problem((), "arguments that are nested less deeply", "too many levels")], {})
+    duplicates: dict[str, int] = {}
+    for name, place in result.duplicates:
+        duplicates.setdefault(name, place)
     return Reading(result.value, _merged(result.repairs), problems, duplicates, reader.too_deep)
 
 
@@ -335,7 +370,7 @@ class _Reader:
         """Read elements as the properties of an object."""
         values: dict[str, Any] = {}
         repairs: list[Repair] = []
-        duplicates: list[str] = []
+        duplicates: list[tuple[str, int]] = []
         lost = False
         for name, group in _by_name(children).items():
             child = shape.child(name)
@@ -382,13 +417,12 @@ class _Reader:
 
     def _group(self, group: list[Element], shape: Shape) -> _Steps:
         """Read several elements of one name."""
-        array = next((each for each in shape.alternatives if isinstance(each, ArrayShape)), None)
-        if array:
+        if (array := _array_of(shape)) is not None:
             return (yield from self._array(group, array))
         if shape.is_any:
             return _Value(list(map(_without_schema, group)))
         read = yield _Request(group[0], shape, group[0].offset)
-        return read._replace(duplicates=(group[0].name,))
+        return read._replace(duplicates=((group[0].name, group[1].offset),))
 
     def _array(self, elements: list[Element], shape: ArrayShape) -> _Steps:
         """Read the elements of a list's name: each is an item, or holds items, or is a leaf with JSON."""
@@ -398,17 +432,10 @@ class _Reader:
                 return _Value(None)
             if not element.children:
                 return self._list_leaf(element.text, shape, element.offset, element)
-        items: list[Element] = []
-        for element in elements:
-            items += (element.children or ()) if self._holds_items(element, len(elements), shape) else (element,)
         reads = []
-        for number, item in enumerate(items):
+        for number, item in enumerate(_items(elements, shape)):
             reads.append((yield _Request(item, shape.item(number), item.offset)))
         return _joined(reads)
-
-    def _holds_items(self, element: Element, count: int, shape: ArrayShape) -> bool:
-        children = element.children
-        return children is not None and bool(children) and shape.holds_items(children[0].name, element.name, count)
 
     # Leaves
 
@@ -626,7 +653,7 @@ def _joined(reads: list[_Value]) -> _Value:
     return _Value(
         [read.value for read in reads],
         tuple(repair for read in reads for repair in read.repairs),
-        tuple(name for read in reads for name in read.duplicates),
+        tuple(duplicate for read in reads for duplicate in read.duplicates),
         lost=any(read.lost for read in reads),
     )
 
