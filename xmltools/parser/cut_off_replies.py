@@ -72,26 +72,25 @@ def _choose_end(block: Block, leaf: Leaf, text: str) -> int | None:
     closers = Closers(text, leaf.start - start, block.dialect.block, block.arguments_tag)
     ends = [end for end in claimed if closers.unclaimed(end.place - start) == 1]
     chosen = next((end for end in ends if not closers.is_inside(end.place - start)), None)
-    if section >= 0:
-        last = closers.last_unclaimed(section)
-        own = _find_own_end(text, tag, last, section)
-        is_first = chosen is None or chosen.place > start + own
-        if own >= 0 and is_first and not closers.unclaimed(last + 1):  # `]]>` was forgotten
-            message = f"the CDATA section in <{tag}> was not closed: ]]> is missing"
-            hint = f"Close the CDATA section before the end tag: <{tag}><![CDATA[...]]></{tag}>."
-            opener = find_line_opener(text, last, block.dialect.block)
-            fail(block, Code.TRUNCATED if opener < 0 else Code.MALFORMED_MARKUP, message, start + own, hint)
-            return opener if opener >= 0 else len(text)
-    if chosen is not None:
+    last = closers.last_unclaimed(section) if section >= 0 else -1
+    place = _find_own_end(text, tag, last, section)
+    is_first = chosen is None or chosen.place > start + place
+    is_forgotten = place >= 0 and is_first and not closers.unclaimed(last + 1)
+    if is_forgotten:
+        message = f"the CDATA section in <{tag}> was not closed: ]]> is missing"
+        hint = f"Close the CDATA section before the end tag: <{tag}><![CDATA[...]]></{tag}>."
+    elif chosen is not None:
         _go_back(block, leaf, chosen)
         return chosen.after - start
-    last = closers.last_unclaimed(claimed[-1].place - start) if claimed else -1
-    if last < 0 or ends:
-        return None  # those are the ends of whole examples: the reply was cut off after one
-    message = f"it is not clear where the value of <{tag}> ends: it contains tags of other calls"
-    hint = f"Put the whole value of <{tag}> in <![CDATA[...]]>, and write ]]> in it as ]]]]><![CDATA[>."
-    fail(block, Code.MALFORMED_MARKUP, message, start + last, hint)
+    else:
+        place = last = closers.last_unclaimed(claimed[-1].place - start) if claimed else -1
+        if last < 0 or ends:
+            return None  # those are the ends of whole examples: the reply was cut off after one
+        message = f"it is not clear where the value of <{tag}> ends: it contains tags of other calls"
+        hint = f"Put the whole value of <{tag}> in <![CDATA[...]]>, and write ]]> in it as ]]]]><![CDATA[>."
     opener = find_line_opener(text, last, block.dialect.block)
+    code = Code.TRUNCATED if is_forgotten and opener < 0 else Code.MALFORMED_MARKUP
+    fail(block, code, message, start + place, hint)
     return opener if opener >= 0 else len(text)
 
 
