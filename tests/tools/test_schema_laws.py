@@ -75,7 +75,7 @@ def test_the_laws_notice_faults(law, monkeypatch: pytest.MonkeyPatch) -> None:
     elif law.__name__ == "law_prompts":
         monkeypatch.setattr("support.schema_laws.render_instructions", lambda *_, **__: 1 / 0)
     else:
-        monkeypatch.setattr(_read._Reader, "json" if law.__name__ == "law_readings" else "arguments", lambda *_: 1 / 0)
+        monkeypatch.setattr(_read._Reader, "arguments", lambda *_: 1 / 0)
     assert first_broken(tried, [law]) is not None
 
 
