@@ -1,7 +1,7 @@
 """One open block: the record of what was read of it so far, and the bookkeeping that all of its states share.
 
 The states are functions that take the record: `elements` reads what stands between values, `values` what is in one,
-`end_tags` decides which end tag ends a value, `cdata` reads sections, `name_value_pairs` values between marks, and
+`end_tags` decides which end tag ends a value, `cdata` reads sections, `delimited_values` values between delimiters, and
 `json_states` JSON. `machine` knows them all and runs them. Each takes a text and the place to read on at, and returns
 the place up to which it read, or -1 if the text does not decide yet. What was not read comes again, before the next
 chunk; it is never longer than one tag. White space and text whose meaning is open are read and put aside, so that
@@ -23,6 +23,7 @@ from xmltools.dialects import Body, Dialect, plain, spellings
 from xmltools.errors import Code, Repair
 from xmltools.models.events import ArgumentDelta, Event
 from xmltools.parser.decode_text import TextReader
+from xmltools.parser.delimiters import known_delimiters
 from xmltools.parser.json_deltas import JSONDeltas
 from xmltools.parser.limits import Limits
 from xmltools.parser.toolbox import Toolbox
@@ -84,8 +85,6 @@ class State:
     PAIRS_END: Final = 18
     PAIRS_SKIP: Final = 19
     TOOL_TAG: Final = 20
-    NESTED: Final = 21
-    NESTED_VALUE: Final = 22
     TOOL_TEXT: Final = 23
 
 
@@ -300,6 +299,7 @@ class Block:
         "body_start",
         "call_id",
         "delta",
+        "delimiters",
         "dialect",
         "discard",
         "done",
@@ -348,6 +348,7 @@ class Block:
         self.start = start
         self.body_start = start + opener
         self.dialect = dialect
+        self.delimiters = known_delimiters(dialect)
         self.limits = limits
         self.toolbox = toolbox
         self.on_name = on_name  # is called once the tool is named

@@ -13,8 +13,8 @@ from xmltools.dialects import FORGE, Body, Dialect
 from xmltools.errors import Code, XMLToolsError
 from xmltools.models import ToolCall
 from xmltools.models.events import CallCompleted, CallFailed
+from xmltools.parser.delimited_starts import read_start
 from xmltools.parser.foreign import delimiters_of
-from xmltools.parser.name_value_pairs import read_start
 from xmltools.parser.stream import Parser
 from xmltools.syntax.markup import MORE, SPACES
 from xmltools.tools import Tool, list_of_tools

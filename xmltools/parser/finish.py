@@ -12,9 +12,9 @@ from xmltools.models import ToolCall
 from xmltools.parser.block import Block, Failure, Leaf, guess_shape, note, note_ampersands, source_of
 from xmltools.parser.cut_off_replies import cut_off
 from xmltools.parser.decode_text import TextReader
+from xmltools.parser.delimited_values import grow
 from xmltools.parser.elements import take_name
 from xmltools.parser.json_envelope import Envelope, NoCallError, read_object_of
-from xmltools.parser.nested import grow
 from xmltools.syntax.json_reader import JSONError, loads_lenient
 from xmltools.syntax.markup import CDATA_OPEN, SPACES, find_forbidden, skip_space
 from xmltools.syntax.rope import Rope
@@ -209,7 +209,7 @@ def _read_leaves(block: Block) -> None:
             value = _leaf_text(block, leaf)
         element.text = value
         if mark and mark in value and not leaf.shape.is_text:
-            grow(block, leaf)
+            grow(block, leaf, mark)
         if element.nil and value:
             element.nil = False
             message = f"<{leaf.tag}> is null but contains text"

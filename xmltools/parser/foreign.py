@@ -29,9 +29,9 @@ from xmltools.errors import Code, Notice
 from xmltools.parser.block import Block
 from xmltools.parser.call_start import Trial
 from xmltools.parser.cut_off_replies import ends_complete
+from xmltools.parser.delimited_starts import read_start
 from xmltools.parser.limits import Limits
 from xmltools.parser.machine import run
-from xmltools.parser.name_value_pairs import read_start
 from xmltools.parser.shown import Shown
 from xmltools.parser.toolbox import Toolbox
 from xmltools.syntax.json_scanner import JSONScanner

@@ -266,8 +266,7 @@ def _after_arguments(block: Block, json: JSONObject, text: str, at: int) -> int:
     if (pairs := block.dialect.pairs) is not None:
         if json.lacks_brace and not block.arguments_closed:
             return _confirm_end(block, text, at, pairs)
-        state = State.PAIRS if pairs.end else State.PAIRS_END
-        block.state = State.NESTED if pairs.tag_mark else state
+        block.state = State.PAIRS if pairs.end else State.PAIRS_END
         return at
     if text[at] in _MORE_JSON:
         message = "there is more JSON after the object with the arguments"

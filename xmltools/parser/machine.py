@@ -17,11 +17,11 @@ from xmltools.parser.block import (
     skip_broken,
 )
 from xmltools.parser.cdata import read_cdata, read_cdata_tail
+from xmltools.parser.delimited_calls import read_pairs
+from xmltools.parser.delimited_values import SECTION_END, read_pair_value
 from xmltools.parser.elements import read_body, read_markup, read_stray
 from xmltools.parser.end_tags import read_end_tail
 from xmltools.parser.json_states import read_json, read_json_end, skip_body
-from xmltools.parser.name_value_pairs import marks_of, read_pair_value, read_pairs, read_pairs_end, read_pairs_name
-from xmltools.parser.nested import read_nested, read_nested_value
 from xmltools.parser.tool_tags import read_tool_tag, read_tool_text
 from xmltools.parser.values import read_leaf_comment, read_leaf_start, read_text, stops_of_text
 
@@ -35,13 +35,12 @@ _BETWEEN: Final[dict[int, Callable[[Block, str, int], int]]] = {
     State.JSON: read_json,
     State.JSON_END: read_json_end,
     State.SKIP: skip_body,
-    State.PAIRS_NAME: read_pairs_name,
+    State.PAIRS_NAME: read_pairs,
     State.PAIRS: read_pairs,
-    State.PAIRS_END: read_pairs_end,
+    State.PAIRS_END: read_pairs,
     State.PAIRS_SKIP: skip_broken,
     State.TOOL_TAG: read_tool_tag,
     State.TOOL_TEXT: read_tool_text,
-    State.NESTED: read_nested,
 }
 """The states in which no leaf is open."""
 
@@ -53,7 +52,6 @@ _INSIDE: Final[dict[int, Callable[[Block, Leaf, str, int], int]]] = {
     State.CDATA_TAIL: read_cdata_tail,
     State.END_TAIL: read_end_tail,
     State.PAIR_VALUE: read_pair_value,
-    State.NESTED_VALUE: read_nested_value,
 }
 """The states in an open leaf."""
 
@@ -78,8 +76,6 @@ def run(block: Block, text: str, at: int, base: int, events: list[Event]) -> int
     return at
 
 
-_SECTION_END: Final = re.compile(r"\]\]>|\]\]?\Z")
-_NESTED_END: Final = re.compile(r"\]<|\]\Z")
 Run = tuple[str, re.Pattern[str], str, bool]
 
 
@@ -91,14 +87,13 @@ def run_of_value(block: Block, leaf: Leaf) -> Run | None:
     if state == State.TEXT:
         return "</" if leaf.pasted else "<", stops_of_text(block, leaf), f"</{leaf.tag}>", True
     if state == State.CDATA or (state == State.PAIR_VALUE and leaf.decided):
-        return "]]", _SECTION_END, "", False
-    if state == State.NESTED_VALUE:
-        return "]<", _NESTED_END, "", False
+        return "]]", SECTION_END, "", False
     if state != State.PAIR_VALUE or block.dialect.pairs is None:
         return None
     pairs = block.dialect.pairs
-    stops = marks_of(block.dialect, leaf.tag[0])
-    return "<", _framed(stops.pattern) if pairs.framing else stops, pairs.value_end, bool(pairs.framing)
+    stops = block.delimiters.in_value(leaf.tag[0])
+    begins = pairs.tag_mark[:2] or "<"
+    return begins, _framed(stops.pattern) if pairs.framing else stops, pairs.value_end, bool(pairs.framing)
 
 
 @lru_cache(maxsize=256)

@@ -10,6 +10,7 @@ from xmltools.dialects import Dialect
 from xmltools.errors import Code
 from xmltools.parser.block import Block, Leaf, State, name_tool, note, note_opener
 from xmltools.parser.decode_text import TextReader
+from xmltools.parser.delimiters import SPACE, known_delimiters
 from xmltools.parser.elements import open_arguments
 from xmltools.syntax.element_tree import Element
 from xmltools.syntax.markup import (
@@ -48,20 +49,16 @@ def read_tool_start(
         return found.end() if word == dialect.block else NO
     may_be_text = is_first_in_line and word == dialect.block and _text_argument(shape) is not None
     begins = _begins_arguments(dialect, shape, text, found.end(), word, may_be_text)
-    if begins is MORE and final:
-        return found.end()
-    return found.end() if begins else begins
+    return found.end() if begins or (begins is MORE and final) else begins
 
 
 def read_tool_line(shape: Shape | None, text: str, at: int) -> int | bool | None:
     """`at`, where a line with the name of a tool ends, if the start tag of an argument that the tool declares
     follows."""
     here = skip_space(text, at)
-    if here == len(text) and here - at <= OPENER_SPACE:
-        return MORE
-    if here - at > OPENER_SPACE or text[here] != "<" or shape is None:
+    if shape is None or here - at > OPENER_SPACE:
         return NO
-    tag = read_start_tag(text, here)
+    tag = MORE if here == len(text) else read_start_tag(text, here)
     if not isinstance(tag, Tag):
         return tag
     return at if shape.has_property(tag.name) else NO
@@ -79,26 +76,22 @@ def _text_argument(shape: Shape | None) -> str | None:
 def _begins_arguments(
     dialect: Dialect, shape: Shape | None, text: str, at: int, word: str, may_be_text: bool
 ) -> bool | None:
-    here = skip_space(text, at)
-    if here - at > OPENER_SPACE:
-        return NO
-    if here == len(text):
-        return MORE
+    """Do the arguments of a call, or its end tag, begin at `at`? `may_be_text`: its only argument, too."""
     is_exact = word == dialect.block
-    if text[here] == "{" and is_exact:
-        inside = skip_space(text, here + 1)
-        return text[inside] in '"}' if inside < len(text) else MORE
-    if text[here] != "<":
-        return may_be_text
-    if here + 1 == len(text):
-        return MORE
-    if text[here + 1] == "!" and may_be_text:
-        opened = read_cdata_open(text, here)
-        return MORE if opened is MORE else bool(opened)
-    tag = read_end_tag(text, here) if text[here + 1] == "/" else read_start_tag(text, here)
+    begins = known_delimiters(dialect).look(text, at, "members tag text" if is_exact else "tag", SPACE)
+    if not begins:
+        return begins
+    if begins.lastgroup != "tag":
+        return begins.lastgroup == "members" or may_be_text
+    here = begins.end(1)
+    opened = read_cdata_open(text, here) if may_be_text else NO
+    if opened is not NO:
+        return opened is not MORE or MORE
+    is_end = text.startswith("</", here)
+    tag = (read_end_tag if is_end else read_start_tag)(text, here)
     if not isinstance(tag, Tag):
         return tag
-    if text[here + 1] == "/":
+    if is_end:
         return is_exact and tag.name.lower() == word.lower()
     return is_exact or (shape is not None and shape.has_property(tag.name.lower()))
 
@@ -124,7 +117,7 @@ def read_tool_text(block: Block, text: str, at: int) -> int:
     here = skip_space(text, at)
     if here == len(text):
         return -1
-    opened = read_cdata_open(text, here) if text[here] == "<" else NO
+    opened = read_cdata_open(text, here)
     if opened is MORE and not block.final:
         return -1
     name = _text_argument(block.shape)

@@ -1,0 +1,146 @@
+"""Does a call between delimiters begin here? (`grammars/DIALECTS.md`, section 1)"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from xmltools.dialects import Dialect, Pairs
+from xmltools.parser.delimiters import LAYOUT, NAME, SPACE, Delimiters, Found, known_delimiters
+from xmltools.syntax.late_patterns import late_pattern
+from xmltools.syntax.markup import MORE, NAME_LENGTH, NO, OPENER_SPACE, SPACES, read_confirmation, skip_space
+
+MAX_STRAY: Final = 1_024
+"""Characters of stray text between the calls of a block."""
+_JSON_BODY: Final = late_pattern(rf"\[{SPACE}(?:\{{|\Z)|\{{")
+_PLAIN_NAME: Final = late_pattern(r"[\w.:/-]+[ \t]*")
+_W: Final = f"[{SPACES}]*+"
+_TOOL: Final = rf"[A-Za-z_][\w.]*+{_W}"
+_KEY: Final = rf"[A-Za-z_]\w*+{_W}"
+_LITERAL: Final = r"[\"'\d\[{+-]"  # an argument without a name, which is an error (3.14)
+_PYTHON: Final = late_pattern(rf"{_TOOL}(?:\Z|\({_W}(?:\Z|(?P<call>\)|{_KEY}=|{_LITERAL})|{_KEY}\Z))", re.ASCII)
+"""A call in Python, up to the sign that it is one, or to the end of the text."""
+_PYTHON_LIST: Final = late_pattern(
+    rf"\[{_W}(?:\Z|{_TOOL}(?:\Z|\({_W}(?:\Z|(?P<call>\){_W}(?:,|\][^(])|{_KEY}=|{_LITERAL})|{_KEY}\Z|\){_W}\]?+\Z)))",
+    re.ASCII,
+)
+"""A list of such calls. `[get()](page)` is a link."""
+_TRIPLES: Final = "|".join(rf"{quote}(?:[^\\]|\\.)*?{quote}" for quote in ("'{3}", '"{3}'))
+_STRINGS: Final = r"'(?:[^'\\]|\\.)*+'" r'|"(?:[^"\\]|\\.)*+"'
+_PYTHON_TOKEN: Final = late_pattern(
+    rf"(?s)(?P<text>{_TRIPLES})|'{{3}}|\"{{3}}|(?P<string>{_STRINGS})|['\"]|(?P<open>[\[({{])|(?P<close>[\])}}])"
+)
+"""A string in Python, a bracket, or the quotes of a string without an end, which are in no group."""
+_LINK_LENGTH: Final = 256
+"""Characters of a list of calls that waits for its end, since a `(` after it makes it the label of a link."""
+
+
+def begins_call(dialect: Dialect, text: str, at: int, *, fences: bool = True) -> Found | bool:
+    """Does a call begin after the block's start delimiter, which ends at `at`? With `fences`, a fence line may come
+    before the JSON of an element."""
+    pairs = dialect.pairs
+    if pairs is None:
+        fenced = fences and dialect.closer != "" and not dialect.may_lack_end
+        return read_confirmation(text, at, fences=fenced, begins=_begins_json)
+    own = known_delimiters(dialect)
+    if pairs.name:  # arguments without a name are an error
+        fillers = "|".join(map(re.escape, dialect.fillers))
+        gap = rf"{SPACE}(?:(?:{fillers})[{SPACES}]*+){{0,{len(dialect.fillers)}}}+" if fillers else SPACE
+        found = own.look(text, at, "name key fillers", gap)
+        return found and found.lastgroup != "fillers"
+    here = skip_space(text, at)
+    if here - at > OPENER_SPACE:
+        return NO
+    if here == len(text):
+        return MORE
+    if pairs.python:
+        return begins_python(text, here)
+    if text[here] == "{":
+        return own.look(text, here, "member", "")
+    if pairs.name_end:
+        return _begins_name(own, pairs, text, here)
+    return own.look(text, here, "members key closer", NAME + LAYOUT)
+
+
+def read_start(dialect: Dialect, text: str, at: int, mark: str, *, fences: bool = True) -> int | bool | None:
+    """The place after the start delimiter of a call, `mark` at `at`, if a call begins there; -1, where a call begins
+    without one. `fences`: its body may be fenced."""
+    pairs = dialect.pairs
+    begins: Found | bool
+    if dialect.is_bare:
+        begins = begins_call(dialect, text, at)
+        if begins and pairs is not None and pairs.python:
+            begins = _is_no_link(text, skip_space(text, at))
+        return -1 if begins else begins
+    if mark == dialect.opener and (pairs is None or pairs.name != mark):
+        after = at + len(mark) - (mark[-1] == "[")  # a list that the delimiter has begun
+        begins = begins_call(dialect, text, after, fences=fences)
+        return after if begins else begins
+    if pairs is None or not pairs.bare:
+        return NO
+    own = known_delimiters(dialect)
+    begins = own.look(text, at, "name", "")
+    if begins:
+        begins = _begins_bare(own, pairs, text, begins.end())
+    return -1 if begins else begins
+
+
+def cut_start(dialect: Dialect, text: str, at: int) -> int | bool | None:
+    """As `read_start`, for the dialect's opener at `at` where the reply ends before it is decided: it was cut off, if
+    it is not a tag with another attribute than the name."""
+    pairs, after = dialect.pairs, at + len(dialect.opener)
+    if pairs is None or pairs.name != dialect.opener:
+        return after
+    name = f"{pairs.name_attribute}=" if pairs.name_attribute else ""
+    return -1 if name.startswith(text[after : after + len(name)]) else NO
+
+
+def _begins_bare(own: Delimiters, pairs: Pairs, text: str, start: int) -> Found | bool:
+    """Does a call go on with the name of a tool at `start`?"""
+    head = own.read_head("name_end", pairs.name_attribute, text, start)
+    if head is NO and pairs.may_lack_name_end:
+        return own.look(text, start, "key end", NAME + SPACE)
+    if not head:
+        return head
+    fields = "brace" if pairs.json else "members tag_mark key end object"
+    return (head.is_empty and pairs.name_attribute != "") or own.look(text, head.after, fields, SPACE)
+
+
+def _begins_json(text: str, at: int) -> bool | None:
+    """Does an object, or a list of objects, begin at `at`?"""
+    found = _JSON_BODY.match(text, at)
+    return NO if found is None else found[0][-1] == "{" or MORE
+
+
+def _begins_name(own: Delimiters, pairs: Pairs, text: str, at: int) -> Found | bool:
+    """Is there a name at `at`, up to the delimiter that ends it, and then the rest of the beginning of a call?"""
+    is_json, most = pairs.json, f"{{0,{NAME_LENGTH}}}?"
+    inside = rf"[^\n{{]{most}" if pairs.name_pattern else rf"[\w.:/-]{most}[ \t]{most}"
+    found = own.look(text, at, "name_end brace" if is_json else "name_end", inside)
+    if not found:
+        return found
+    if found.lastgroup == "brace":  # before JSON, it may stand for the delimiter
+        return _PLAIN_NAME.fullmatch(found[1]) is not None
+    return found[1] != "" and own.look(text, found.end(), "brace" if is_json else "brace key end closer", SPACE)
+
+
+def begins_python(text: str, at: int) -> bool | None:
+    """Does a call in Python begin at `at`, or a list of calls?"""
+    pattern = _PYTHON_LIST if text[at] == "[" else _PYTHON
+    found = pattern.match(text, at)
+    if found is None or found.end() - at > NAME_LENGTH + OPENER_SPACE:
+        return NO
+    return True if found["call"] else MORE
+
+
+def _is_no_link(text: str, at: int) -> bool | None:
+    """Does no `(` follow the list of calls at `at`, or is it too long for the label of a link?"""
+    depth, stop = 0, at + _LINK_LENGTH
+    for token in _PYTHON_TOKEN.finditer(text, at, stop):
+        if token.lastgroup is None:
+            break
+        depth += (token.lastgroup == "open") - (token.lastgroup == "close")
+        if depth <= 0:
+            here = token.end()
+            return MORE if here == len(text) else text[here] != "("
+    return MORE if len(text) < stop else True
