@@ -28,6 +28,8 @@ from xmltools.syntax.markup import (
     skip_space,
 )
 
+_TAGS: Final = Body.TAGS  # members of an enumeration are slow to look up
+_ELEMENTS: Final = Body.ELEMENTS
 _NAME_WITHIN: Final = 1_024
 """Characters in which a call in another dialect must name its tool."""
 _NAME_KEY = late_pattern("([\"'])(?:tool_name|name|tool|function)\\1[ \\t\\r\\n]{0,20}:")
@@ -156,9 +158,9 @@ class CallStarts:
 
     def confirm(self, form: Dialect, text: str, at: int, word: str, *, is_own: bool = True) -> int | bool | None:
         """The place after the start tag or delimiter, if it begins a call of this form; -1 if it has none."""
-        if form.body is Body.TAGS:
+        if form.body is _TAGS:
             return self._confirm_tool(form, text, at, word)
-        if form.body is not Body.ELEMENTS:
+        if form.body is not _ELEMENTS:
             end = read_start(form, text, at, word, fences=self._fenced_calls)
             if end is MORE and self.final and is_own and word == form.opener:  # it was cut off
                 return -1 if form.is_bare else cut_start(form, text, at)

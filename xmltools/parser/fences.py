@@ -13,6 +13,10 @@ _FIRST: Final = ("", " ", "`", "~")
 """How a line begins that may be a fence line; nothing, if that is not known yet."""
 
 
+_NONE: Final = ("", "x")
+"""Lines that open no fence."""
+
+
 class FenceReader:
     """Knows whether text is in a fence. It keeps the current line only as long as that may be a fence line."""
 
@@ -54,8 +58,10 @@ class FenceReader:
     @property
     def fence(self) -> str:
         """The backticks or tildes of the open fence, even in the line that opens it; empty if there is none."""
-        found = None if self.marker else _FENCE.match(self.line)
-        return found["marker"] if found else self.marker
+        if self.marker or self.line in _NONE:
+            return self.marker
+        found = _FENCE.match(self.line)
+        return found["marker"] if found else ""
 
     @property
     def open(self) -> bool:

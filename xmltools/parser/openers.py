@@ -24,7 +24,8 @@ class Cuts:
 
     def find(self, text: str, at: int, stop: int) -> int:
         """The first place from `at` on and before `stop` where the end of the text cuts off a word, or -1."""
-        for found in self._first.finditer(text, max(at, len(text) - self._reach), stop):
+        start = max(at, len(text) - self._reach)
+        for found in self._first.finditer(text, start, stop) if start < stop else ():
             if text[found.start() :].lower() in self._parts:
                 return found.start()
         return -1

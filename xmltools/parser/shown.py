@@ -250,7 +250,8 @@ class Shown(FenceReader):
                 self._open = {kind: begun for kind, begun in self._open.items() if begun[0] < self._fence_start}
             else:
                 self._fence_start = self._at
-        self._resolve(line_over=True)
+        if self._tokens:
+            self._resolve(line_over=True)
         self.line = ""  # what has ended in the line before is not in this one
         self._at += 1
         self.is_escaped = False

@@ -233,11 +233,14 @@ def opens_call(
 ) -> int | Answer:
     """The place after the opening tag of a block at `<name`, if a block starts there. Takes the options of
     `read_confirmation`."""
-    tag = read_opener(text, at, name)
-    if tag is MORE or tag is NO:
-        return tag
-    confirmed = read_confirmation(text, tag.end, fences=fences, begins=begins)
-    return tag.end if confirmed else MORE if confirmed is MORE else NO
+    end = at + len(name) + 2
+    if not text.startswith(">", end - 1):
+        tag = read_opener(text, at, name)
+        if tag is MORE or tag is NO:
+            return tag
+        end = tag.end
+    confirmed = read_confirmation(text, end, fences=fences, begins=begins)
+    return end if confirmed else MORE if confirmed is MORE else NO
 
 
 def begins_with_field(text: str, at: int, fields: Sequence[str], key: re.Pattern[str], start: int) -> bool | None:
