@@ -14,7 +14,7 @@ import math
 import re
 import sys
 from json.encoder import encode_basestring
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar, Final, NoReturn
 
 from xmltools.errors import Code
 from xmltools.syntax.json_scanner import (
@@ -76,7 +76,7 @@ def loads_clean(text: str, depth: int) -> Any:
     """Read JSON that needs no repair. Raises `JSONError`, or what `json` raises, for any other text."""
     _check_depth(text, depth)
     _check_surrogates(text)
-    return _load(text)
+    return _decode(text)
 
 
 def loads_lenient(text: str, *, depth: int = 64, loose: bool = False) -> tuple[Any, list[Slip]]:
@@ -159,7 +159,7 @@ def _check_depth(text: str, limit: int) -> None:
 
 
 def _check_surrogates(text: str) -> None:
-    raw = _SURROGATE.search(text)
+    raw = None if text.isascii() else _SURROGATE.search(text)
     if raw:
         raise JSONError("a surrogate that is half a character", raw.start())
     if "\\ud" not in text and "\\uD" not in text:
@@ -172,22 +172,11 @@ def _check_surrogates(text: str) -> None:
 # JSON, which the standard library reads, with hooks that refuse. A hook does not know where it is.
 
 
-def _load(text: str, *, strict: bool = True) -> Any:
-    return json.loads(
-        text,
-        strict=strict,
-        object_pairs_hook=_object,
-        parse_int=_integer,
-        parse_float=_number,
-        parse_constant=_constant,
-    )
-
-
 def _error_of(mender: _Mender, place: int) -> JSONError:
     """Return why a text is not JSON, apart from slips of any JSON. `place` is what the mender could not read."""
     message = "not JSON"
     try:
-        _load(_LAST_COMMA.sub(lambda found: found[1] or " ", mender.source), strict=False)
+        json.loads(_LAST_COMMA.sub(lambda found: found[1] or " ", mender.source), strict=False, **_HOOKS)
     except json.JSONDecodeError as error:
         message, place = error.msg[:1].lower() + error.msg[1:], error.pos
     except _RefusedError as error:
@@ -209,7 +198,7 @@ def max_digits() -> int:
 
 
 def _integer(literal: str) -> int:
-    most = max_digits()
+    most = max_digits() if len(literal) > sys.int_info.str_digits_check_threshold else MAX_DIGITS
     if len(literal.lstrip("-")) > most:
         raise _RefusedError(f"an integer of more than {most} digits", literal)
     return int(literal)
@@ -224,6 +213,15 @@ def _number(literal: str) -> float:
 
 def _constant(literal: str) -> NoReturn:
     raise _RefusedError(f"{literal} is no JSON", literal)
+
+
+_HOOKS: Final[dict[str, Any]] = {
+    "object_pairs_hook": _object,
+    "parse_int": _integer,
+    "parse_float": _number,
+    "parse_constant": _constant,
+}
+_decode = json.JSONDecoder(**_HOOKS).decode
 
 
 # JSON and Python literals, mixed: they are written as JSON, which is read then.
@@ -275,7 +273,7 @@ class _Mender(JSONSink):
         if at < len(self.source):
             raise JSONError("more text after the value", at)
         try:
-            value = _load("".join(self.json))
+            value = _decode("".join(self.json))
         except _RefusedError as error:
             raise JSONError(error.args[0], 0) from None
         if not is_literal and Code.PYTHON_LITERAL not in self.slips:
