@@ -21,6 +21,7 @@ from support.nearly_clean import (
     nearly_clean_case,
     nearly_clean_dialect_case,
     nearly_clean_reply,
+    whole_block_case,
 )
 from support.strategies import Case
 from support.strategies import case as any_case
@@ -177,6 +178,7 @@ def work_on_plain(seed: int, first: int, count: int) -> Quick:
     """As `work_on_tokens`, with whole replies, most of which are clean: they say what a parser makes of them that
     does not know that they are whole."""
     kinds = (
+        *[whole_block_case] * 4,
         *[nearly_clean_reply] * 3,
         nearly_clean_case,
         *[nearly_clean_dialect_case] * 2,

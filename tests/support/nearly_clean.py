@@ -8,6 +8,7 @@ As in `strategies`, everything is drawn from a `random.Random`, and a reply is a
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
@@ -21,7 +22,14 @@ from xmltools.models import Reply, ToolCall
 from xmltools.parser import Limits, Parser, parse
 from xmltools.parser.replies import build_reply
 
-__all__ = ["law_plain_reply", "narrow_case", "nearly_clean_case", "nearly_clean_dialect_case", "nearly_clean_reply"]
+__all__ = [
+    "law_plain_reply",
+    "narrow_case",
+    "nearly_clean_case",
+    "nearly_clean_dialect_case",
+    "nearly_clean_reply",
+    "whole_block_case",
+]
 
 _SPACES = ("", "", "\n", "\n    ", " \n  ")
 _BETWEEN = ("", "", "\n", "Now this: ", "`a` and ", "``` ", "<think>x</think>", "<!-- c -->\n")
@@ -312,6 +320,135 @@ def _elements(value: Any) -> str:
     if isinstance(value, dict):
         return "".join(f"<{key}>{_elements(each)}</{key}>" for key, each in value.items())
     return value if isinstance(value, str) else json.dumps(value)
+
+
+_ODD_CONTENTS = (
+    *(
+        "\r",
+        "a\r\nb",
+        "&#10;",
+        "&#65;",
+        "&nbsp;",
+        "&x;",
+        "&amp;lt;",
+        "&",
+        "x<b>y</b>",
+        "x<b/>",
+        "<!-- c -->",
+        "<?p x?>",
+    ),
+    *("<!DOCTYPE a>", "<!ENTITY a 'b'>", "]]>", "a]]b", "]]&gt;", "<![CDATA[]]>", "<![CDATA[a]]>", "\n<![CDATA[a]]>\n"),
+    *(" <![CDATA[ a ]]>", "<![CDATA[\n a\n]]>", "<![CDATA[ a]]>", "<![CDATA[a]]><![CDATA[b]]>", "<![CDATA[a]]> x"),
+    *("x<![CDATA[y]]>", "x><![CDATA[y]]>", "<![CDATA[<![CDATA[a]]>", "<![CDATA[a]]]]><![CDATA[>b]]>", "<![cdata[a]]>"),
+    *("<![CDATA[</tool>]]>", "<![CDATA[<tool><a>]]>", "<![CDATA[</arguments></tool>]]>", "<![CDATA[&amp;<b>]]>"),
+    *("\u0085", "\u2028", "\ufeff", "\U0001f600", "\U0001fffe", "\ufffe", "\uffff", "\x00", "\x01", "\x1f", "\ud800"),
+    *("\x7f", "\x9f", "\xa0", "\n\na\n\n", "\n", " ", "\t\n x \n\t", "a\n ", "{}", '{"a": 1}', "[]", "[1]", "null"),
+    *(
+        "</tool>",
+        "<tool>",
+        "</arguments></tool>",
+        "<arguments>",
+        "<tool/>",
+        "<arguments/>",
+        "<item>",
+        "</item>",
+        "x" * 4_200,
+        " " * 1_100,
+    ),
+)
+"""What is put between two tags of a clean block. Most of it makes the block unclean."""
+_ODD_NUMBERS = ("NaN", "-Infinity", "-0", "-0.0", "1e400", "1e5", "01", "1.0", "+1", ".5", "9" * 700, "null", "[[[1]]]")
+_ODD_JSON = (
+    *(
+        '"',
+        "\\",
+        "\\n",
+        "\\u0041",
+        "\\ud800",
+        "\\ud83d\\ude00",
+        "\\u0000",
+        "\\x",
+        "\n",
+        "\t",
+        "\x01",
+        "\x7f",
+        "\ufeff",
+        "\ufffe",
+    ),
+    *(
+        ",",
+        "{",
+        "}",
+        "[",
+        "]",
+        "'",
+        "// c",
+        "/* c */",
+        "<",
+        "</tool_call>",
+        "</tool>",
+        "\ud800",
+        "\U0001f600",
+        "```",
+        "x",
+    ),
+)
+_TAG = re.compile(r"<[^<>]*>")
+
+
+def _odd_tag(rng: Random, tag: str) -> str:
+    """A tag that is another one, or that XML or the machine reads with care."""
+    name = tag[1:-1].lstrip("/")
+    written = (
+        *("", tag * 2, tag.upper(), tag[:-1] + " >", tag[:-1] + "/>", tag[:-1] + ' a="1">', tag[:-1] + " xmlns='a'>"),
+        *(
+            tag.replace("<", "<x:"),
+            tag.replace("<", "< "),
+            f"<{name}/>",
+            f"<{name}></{name}>",
+            f"<{name} />",
+            f"{tag}<!---->",
+        ),
+        *(f'<{name} nil="true"/>', f"<{name}\n>", tag.replace(name, name + "é"), tag.replace(name, name + "x" * 300)),
+    )
+    return rng.choice(written)
+
+
+def whole_block_case(rng: Random) -> Case:
+    """A reply with a block or two that are clean, or have one thing or two that a short way may not read as a call of
+    elements or JSON is read."""
+    tool_set, text = rng.choice([name for name in TOOL_SETS if TOOL_SETS[name]]), ""
+    dialect = rng.choice((dialects.FORGE, *map(dialects.named, ("hermes", "granite", "internlm2", "cohere"))))
+    is_json = dialect is not dialects.FORGE or rng.random() < 0.3
+    for _ in range(rng.choice((1, 1, 2, 3))):
+        if not is_json:
+            block = _block(rng, tool_set)
+            for _ in range(rng.choice((0, 1, 1, 2))):
+                found = rng.choice(list(_TAG.finditer(block)))
+                tag = found[0] + rng.choice(_ODD_CONTENTS) if rng.random() < 0.6 else _odd_tag(rng, found[0])
+                block = block[: found.start()] + tag + block[found.end() :]
+        else:
+            block = _call(rng, tool_set, dialect, rng.choice(("", "\n", " ")))
+            for _ in range(rng.choice((0, 1, 1, 2))):
+                block = _odd_json(rng, block)
+        text += rng.choice((*_BETWEEN, "\n", " \n\t\n", " " * 1_100)) + block
+    options: dict[str, Any] = {"dialect": dialect.name}
+    if rng.random() < 0.2:
+        limits = {"block_size": rng.randint(1, 400), "elements": rng.randint(1, 12), "depth": rng.randint(1, 6)}
+        options["limits"] = Limits(blocks=rng.randint(1, 2), **limits)
+    if rng.random() < 0.1:
+        options["also"] = "known"
+    return Case([text + rng.choice(("", "\n", "Bye.", "</tool>", "]]></path>"))], tool_set, options)
+
+
+def _odd_json(rng: Random, text: str) -> str:
+    if rng.random() < 0.3:
+        return re.sub(r"-?\d+(\.\d+)?", rng.choice(_ODD_NUMBERS), text, count=1)
+    if rng.random() < 0.3:
+        key = rng.choice(("name", "tool_name", "function", "server", "arguments", "parameters", "id", "type"))
+        return text.replace("{", f'{{"{key}": {rng.choice(("1", "{}", chr(34) * 2, json.dumps("types")))}, ', 1)
+    at = rng.randrange(len(text) + 1)
+    return text[:at] + rng.choice(_ODD_JSON) + text[at:]
 
 
 def law_plain_reply(case: Case) -> None:

@@ -179,6 +179,14 @@ class Outside:
         self.is_after = self._starts.dialect.layout
         self._is_blank = True
 
+    def take_space(self, text: str, at: int, end: int) -> None:
+        """White space between two blocks is text, unless it lays them out."""
+        if self.is_after:
+            self._skip_layout(text, at, end)
+        elif end > at:
+            self.emit_text(text, at, end)
+            self.gather()
+
     def gather(self, *, is_all: bool = True, is_last: bool = False) -> None:
         """Hand the pieces to those that follow the text. `is_all`: nothing that has begun in them goes on. `is_last`:
         nothing follows them."""
@@ -293,7 +301,8 @@ class Outside:
         """An opener, or a token that ends the turn, at `at`, after white space from `lead` on that lays it out."""
         self.gather()
         prose, calls, starts = self._prose, self._calls, self._starts
-        prose.take_early(text[lead:at])
+        if lead < at:
+            prose.take_early(text[lead:at])
         prose.settle()
         if word in starts.dialect.turn_ends:
             end = at + len(word)

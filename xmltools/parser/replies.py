@@ -44,9 +44,7 @@ def read_reply(text: str, tools: Iterable[Tool] | Toolbox | None, **options: Unp
     if "argument_deltas" in options:
         raise XMLToolsError("argument_deltas: parse returns whole calls, and no deltas; leave it out")
     parser = Parser(tools, argument_deltas=False, **options)
-    parser.is_whole = True
-    events = [*parser.feed(text), *parser.close()]
-    return build_reply(events, unclosed_reasoning=parser.unclosed_reasoning)
+    return build_reply(parser.read(text), unclosed_reasoning=parser.unclosed_reasoning)
 
 
 def build_reply(events: Iterable[Event], *, unclosed_reasoning: bool = False) -> Reply:
@@ -69,15 +67,15 @@ def build_reply(events: Iterable[Event], *, unclosed_reasoning: bool = False) ->
                 flush()
                 kind = Text
             gathered.append(event.text)
+        elif isinstance(event, (CallCompleted, CallFailed)):
+            flush()
+            kind = None
+            parts.append(event.call if isinstance(event, CallCompleted) else event.error)
         elif isinstance(event, ReasoningDelta):
             if kind is not Reasoning:
                 flush()
                 kind = Reasoning
             gathered.append(event.text)
-        elif isinstance(event, CallCompleted | CallFailed):
-            flush()
-            kind = None
-            parts.append(event.call if isinstance(event, CallCompleted) else event.error)
         elif isinstance(event, Noticed):
             notices.append(event.notice)
     flush()

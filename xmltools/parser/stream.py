@@ -32,7 +32,7 @@ from xmltools.parser.openers import checked_tags
 from xmltools.parser.outside import Opening, Outside
 from xmltools.parser.toolbox import Toolbox, toolbox_of
 from xmltools.parser.whole import read_call
-from xmltools.syntax.markup import SPACES, TAG_LENGTH
+from xmltools.syntax.markup import SPACES, TAG_LENGTH, skip_space
 from xmltools.tools import Tool
 
 __all__ = ["COMPILED", "Limits", "Parser"]
@@ -124,6 +124,7 @@ class Parser:
         "_events",
         "_held",
         "_is_silent",
+        "_is_whole",
         "_kind",
         "_limits",
         "_mark",
@@ -140,7 +141,6 @@ class Parser:
         "_strict",
         "_toolbox",
         "_waiting",
-        "is_whole",
     )
 
     def __init__(
@@ -194,7 +194,7 @@ class Parser:
         self._spent = False  # there was a block too many: the rest is text
         self._decided = 0
         self._waiting: list[tuple[ToolCall, str]] = []  # in an open list without delimiters: calls and their sources
-        self.is_whole = False  # the reply is fed at once, and only its parts are asked for
+        self._is_whole = False  # the reply is read at once, and only its parts are asked for
         self._pos = 0  # characters received
         self._held = ""  # text that is not decided
         # Of the run that the stream is in: its kind, and the mode while nothing is held back; what all begins with that
@@ -272,6 +272,14 @@ class Parser:
                 if events is not None:
                     return events
         return self._feed(chunk)
+
+    def read(self, text: str) -> list[Event]:
+        """Take a whole reply at once, and return its events. Of clean calls it tells only that they have ended."""
+        self._check(text)
+        self._is_whole = True
+        events = self._events = self._outside.events
+        self._read_pieces(text)
+        return events + self.close()
 
     def close(self) -> list[Event]:
         """Say that the reply has ended; returns what is left. Closing twice does nothing."""
@@ -530,7 +538,7 @@ class Parser:
                 place = outside.emit_text(text, at, size) if self._spent else outside.read(text, at)
                 if (opening := outside.opening) is not None:
                     outside.opening = None
-                    end = self._read_whole(opening, text, base) if self.is_whole else 0
+                    end = self._read_whole(opening, text, base) if self._is_whole else 0
                     if end:
                         place = end
                     else:
@@ -556,17 +564,24 @@ class Parser:
     # -- blocks ----------------------------------------------------------------------------------------------------
 
     def _read_whole(self, opening: Opening, text: str, base: int) -> int:
-        """Read the block that opens, if it is clean. Returns the place after it; 0 if the machine must read it."""
+        """Read the clean block that opens, and all that follow with nothing but white space between them: nothing can
+        hide those. Returns the place after them; 0 if the machine must read the first one."""
         toolbox, limits, outside = self._toolbox, self._limits, self._outside
-        if toolbox is None or self._blocks >= limits.blocks or outside.is_fenced or outside.is_unclosed:
+        if toolbox is None or outside.is_fenced or outside.is_unclosed or opening.dialect.name != self._dialect.name:
             return 0
-        call = read_call(opening, text, base, self._dialect, limits, toolbox, self._next_id)
-        if call is None or call.span is None:
-            return 0
-        self._blocks += 1
-        outside.skip_block(call.span[1])
-        self._events.append(CallCompleted(call))
-        return call.span[1] - base
+        at, end = opening.start - base, 0
+        while self._blocks < limits.blocks:
+            call = read_call(opening.dialect, text, at, base, limits, toolbox, self._next_id)
+            if call is None or call.span is None:
+                break
+            if end:
+                outside.take_space(text, end, at)
+            self._blocks += 1
+            end = call.span[1] - base
+            outside.skip_block(call.span[1])
+            self._events.append(CallCompleted(call))
+            at = skip_space(text, end)
+        return end
 
     def _open_block(self, opening: Opening, text: str, at: int) -> None:
         """A block opens, `at` in the text."""
@@ -633,7 +648,7 @@ class Parser:
             self._events.append(CallStarted(block.call_id, block.name or "", block.server))
 
     def _next_id(self) -> str:
-        return _make_id(self._new_id)
+        return _new_id() if self._new_id is _new_id else _make_id(self._new_id)
 
     def _end_block(self, block: Block, end: int, text: str | None = None, base: int = 0) -> None:
         """The block has ended. It is in `text`, which begins at `base` in the stream, or in its own pieces."""

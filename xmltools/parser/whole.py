@@ -21,15 +21,17 @@ from xmltools.dialects import Body, Dialect
 from xmltools.models import ToolCall
 from xmltools.parser.decode_text import TextReader
 from xmltools.parser.limits import Limits
-from xmltools.parser.outside import Opening
 from xmltools.parser.toolbox import Toolbox
 from xmltools.syntax.element_tree import Element
 from xmltools.syntax.json_reader import loads_clean
-from xmltools.syntax.markup import CDATA_OPEN, SPACES, find_forbidden, skip_space
+from xmltools.syntax.markup import CDATA_OPEN, OPENER_SPACE, SPACES, find_forbidden, skip_space
 from xmltools.tools.schema import LEVELS, UNREAD
 
-MOST: Final = 2048
-"""Characters of a block. The machine reads longer ones as fast."""
+_MOST: Final = 4_096
+"""Characters of a block of elements. The machine is as fast for longer ones."""
+_MOST_JSON: Final = 65_536
+"""Characters of a block with JSON. The rest of a reply is not searched again for each opener without an end."""
+_MOST_NAMES: Final = 10_000
 _ELEMENTS: Final = Body.ELEMENTS
 _JSON: Final = Body.JSON
 _TOOL: Final = re.compile(r"[-\w./:]{1,256}")
@@ -37,25 +39,15 @@ _TAG: Final = "[A-Za-z_][-.0-9A-Za-z_]{0,99}+"
 
 
 def read_call(
-    opening: Opening,
-    text: str,
-    base: int,
-    dialect: Dialect,
-    limits: Limits,
-    toolbox: Toolbox,
-    new_id: Callable[[], str],
+    form: Dialect, text: str, at: int, base: int, limits: Limits, toolbox: Toolbox, new_id: Callable[[], str]
 ) -> ToolCall | None:
-    """Return the call of the block that opens in `text`, whose first character is at `base` in the reply. None if the
-    machine must read the block."""
-    form, start = opening.dialect, opening.start - base
-    if form.name != dialect.name:
-        return None
-    most = start + min(MOST, limits.block_size - 1)
+    """Return the call of the block that begins `at` in `text`, whose first character is at `base` in the reply, in this
+    form. None if it is not clean."""
     is_element = form.body is _ELEMENTS
-    read = _read_elements(form, limits, toolbox, text, start, most) if is_element else None
-    is_json = read is None and (is_element or form.body is _JSON)
+    read = _read_elements(form, limits, toolbox, text, at) if is_element else None
+    is_json = read is None and (is_element or form.body is _JSON) and text.startswith(form.opener, at)
     if is_json:
-        read = _read_json(form, limits, toolbox, text, start, most)
+        read = _read_json(form, limits, toolbox, text, at)
     if read is None:
         return None
     name, server, arguments, end = read
@@ -67,7 +59,7 @@ def read_call(
         repairs=(),
         legacy_json=is_json and is_element,
         dialect=form.name,
-        span=(opening.start, base + end),
+        span=(base + at, base + end),
     )
 
 
@@ -75,21 +67,20 @@ _Call = tuple[str, str, dict[str, Any], int]
 """Names of the tool and its server, the arguments, and the place after the block."""
 
 
-def _read_json(form: Dialect, limits: Limits, toolbox: Toolbox, text: str, at: int, most: int) -> _Call | None:
+def _read_json(form: Dialect, limits: Limits, toolbox: Toolbox, text: str, at: int) -> _Call | None:
     """Read the block at `at`, which contains a JSON object."""
-    start = skip_space(text, at + len(form.opener))
-    end = text.find(form.closer, start, most)
-    if not form.closer or end < 0 or not (text.startswith("{", start) and text.startswith(form.opener, at)):
+    body_at = skip_space(text, at + len(form.opener))
+    end = text.find(form.closer, body_at, at + min(_MOST_JSON, limits.block_size - 1))
+    if not form.closer or end < 0 or not text.startswith("{", body_at) or body_at - at > OPENER_SPACE:
         return None
-    body = text[start:end].rstrip(SPACES)
+    body = text[body_at:end].rstrip(SPACES)
     try:
         value = loads_clean(body, limits.depth)
     except (ValueError, RecursionError):
         return None
     if len(value) != 2 or (form.body is _ELEMENTS and find_forbidden(body, 0, len(body)) >= 0):
         return None
-    name = next((value[key] for key in form.json_tool_name if key in value), None)
-    arguments = next((value[key] for key in form.json_arguments if key in value), None)
+    name, arguments = _first(value, form.json_tool_name), _first(value, form.json_arguments)
     if not isinstance(name, str) or not isinstance(arguments, dict) or not _TOOL.fullmatch(name):
         return None
     found = toolbox.find_plain(name, None, form.default_server)
@@ -98,14 +89,22 @@ def _read_json(form: Dialect, limits: Limits, toolbox: Toolbox, text: str, at: i
     return name, found[0], arguments, end + len(form.closer)
 
 
-def _read_elements(form: Dialect, limits: Limits, toolbox: Toolbox, text: str, at: int, most: int) -> _Call | None:
+def _first(value: dict[str, Any], keys: tuple[str, ...]) -> Any:
+    for key in keys:
+        if key in value:
+            return value[key]
+    return None
+
+
+def _read_elements(form: Dialect, limits: Limits, toolbox: Toolbox, text: str, at: int) -> _Call | None:
     """Read the block at `at`, which contains elements."""
-    block = _clean_block(form.block, form.server_name, form.tool_name, form.arguments).match(text, at, most)
+    pattern = _clean_block(form.block, form.server_name, form.tool_name, form.arguments)
+    block = pattern.match(text, at, at + min(_MOST, limits.block_size - 1))
     if block is None:
         return None
     named, name, source = block.groups()
     found = toolbox.find_plain(name, named, form.default_server)
-    if found is None or source.count("<") + 2 > limits.elements:
+    if found is None or source.count("<") + 2 > limits.elements or not _are_known(source):
         return None
     server, shape = found
     try:
@@ -121,7 +120,8 @@ def _read_elements(form: Dialect, limits: Limits, toolbox: Toolbox, text: str, a
 def _clean_block(block: str, server: str, tool: str, arguments: str) -> re.Pattern[str]:
     """Return a pattern of blocks whose elements have these names, with the names of the server and the tool, and the
     element of the arguments. In that, a start tag comes before a value that ends, or before another start tag."""
-    space = r"[ \t\n]*+"
+    block, server, tool, arguments = map(re.escape, (block, server, tool, arguments))
+    space = rf"[ \t\n]{{0,{OPENER_SPACE}}}+"
     text = r"[^<&\r]*+(?:&(?:lt|gt|amp|quot|apos);[^<&\r]*+)*+"
     section = r"<!\[CDATA\[(?:[^]<\r]++|<(?!!\[)|\](?!\]>))*+\]\]>"
     end = f"</(?!{block}>|{arguments}>){_TAG}>{space}"
@@ -130,6 +130,23 @@ def _clean_block(block: str, server: str, tool: str, arguments: str) -> re.Patte
         f"<{block}>{space}(?:<{server}>({_TOOL.pattern})</{server}>{space})?<{tool}>({_TOOL.pattern})</{tool}>{space}"
         f"(<{arguments}>{space}{inner}</{arguments}>){space}</{block}>"
     )
+
+
+_NAMES: Final = re.compile(f"<({_TAG})>")
+_known_names: Final[set[str]] = set()
+
+
+def _are_known(source: str) -> bool:
+    """Return whether lxml may read all names in `source`. It keeps each name as long as the thread lives, and models
+    invent names without end."""
+    names = _NAMES.findall(source)
+    if _known_names.issuperset(names):
+        return True
+    new = set(names).difference(_known_names)
+    if len(_known_names) + len(new) > _MOST_NAMES:
+        return False
+    _known_names.update(new)
+    return True
 
 
 @cache
