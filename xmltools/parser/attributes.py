@@ -6,15 +6,6 @@ from xmltools.errors import Code
 from xmltools.parser.block import (
     Block,
     Leaf,
-    emit,
-    fail,
-    is_number,
-    note,
-    note_ampersands,
-    note_ignored,
-    note_opener,
-    source_of,
-    stray_of,
 )
 from xmltools.syntax.element_tree import Element
 from xmltools.syntax.markup import SPACES, Tag, attributes_of, decode_entities, is_metadata, is_valid_name
@@ -29,7 +20,7 @@ def read_opening_tag(block: Block, opener: str) -> None:
         if name == block.dialect.argument_name and value is not None and block.proposed is None:
             block.proposed = decode_entities(value).strip(SPACES), block.start, None
         else:
-            note_opener(block, Code.IGNORED_ATTRIBUTE, "attributes of the block were skipped")
+            block.note_opener(Code.IGNORED_ATTRIBUTE, "attributes of the block were skipped")
 
 
 def name_in(block: Block, tag: Tag, shape: Shape) -> str | None:
@@ -53,7 +44,7 @@ def name_in(block: Block, tag: Tag, shape: Shape) -> str | None:
 
 def name_of(block: Block, tag: Tag, said: str | None, shape: Shape) -> str:
     """The name of the element that `tag` begins in a value of `shape`."""
-    if not tag.is_xml and shape.is_list and is_number(block, tag.name):
+    if not tag.is_xml and shape.is_list and block.is_number(tag.name):
         return block.dialect.item
     return tag.name if said is None else said
 
@@ -66,7 +57,7 @@ def read_attributes(block: Block, tag: Tag, element: Element, said: str | None) 
     others: list[tuple[str, str]] = []
     for name, value, quoted in attributes_of(tag.attributes):
         if value is None or name in seen:
-            note_ignored(block, name, tag.name, place, owner)
+            block.note_ignored(name, tag.name, place, owner)
             continue
         seen.add(name)
         is_name = said is not None and name == dialect.argument_name
@@ -74,14 +65,14 @@ def read_attributes(block: Block, tag: Tag, element: Element, said: str | None) 
             others.append((name, value))
             continue
         if not quoted:
-            note(block, Code.ATTRIBUTE_SYNTAX, place, f"the attribute {name!r} had no quotes", owner)
+            block.note(Code.ATTRIBUTE_SYNTAX, place, f"the attribute {name!r} had no quotes", owner)
         if not is_name:
             element.nil = value == "true"
             continue
-        note_ampersands(block, value, 0, len(value), place, owner)
+        block.note_ampersands(value, 0, len(value), place, owner)
         if tag.name != dialect.argument:
             message = f"<{tag.name} {name}={value[:60]!r}> was read as the argument of that name"
-            note(block, Code.ARGUMENT_TAG, place, message, owner)
+            block.note(Code.ARGUMENT_TAG, place, message, owner)
     return others
 
 
@@ -95,9 +86,9 @@ def read_arguments(block: Block, tag: Tag, place: int) -> None:
             _add_child(block, top.element, tag.name, (name, value), "an argument", place, owner)
             top.counts[name] = top.counts.get(name, 0) + 1
             continue
-        note_ignored(block, name, tag.name, place, owner)
+        block.note_ignored(name, tag.name, place, owner)
         if not says_nothing:
-            stray_of(block).lost = place
+            block.own_stray().lost = place
 
 
 def read_properties(block: Block, attributes: list[tuple[str, str]], leaf: Leaf, is_empty: bool) -> None:
@@ -126,27 +117,27 @@ def _add_child(
     child = Element(name, place)
     child.text = decode_entities(value)
     parent.children = [*(parent.children or ()), child]
-    note(block, Code.ATTRIBUTE_VALUE, place, f"the attribute {name!r} of <{tag}> was read as {what}", owner)
+    block.note(Code.ATTRIBUTE_VALUE, place, f"the attribute {name!r} of <{tag}> was read as {what}", owner)
 
 
 def end_attributes(block: Block, leaf: Leaf, end: int) -> None:
     """A leaf with attributes ends: one of them is its value, or is skipped, or nobody can tell."""
     element, tag, dialect = leaf.element, leaf.tag, block.dialect
-    is_empty = not source_of(block, leaf.start, end).strip(SPACES)
+    is_empty = not block.source_of(leaf.start, end).strip(SPACES)
     if element.children and not is_empty:
         message = f"<{tag}> has both attributes and text"
         hint = f"Write each property of {element.name} as an element inside <{tag}>."
-        fail(block, Code.MALFORMED_MARKUP, message, element.offset, hint)
+        block.fail(Code.MALFORMED_MARKUP, message, element.offset, hint)
     for name, value in leaf.attributes or ():
         has_none = is_empty and leaf.given is None
         if has_none and name == dialect.value and not element.nil:
             leaf.given = decode_entities(value)
-            emit(block, leaf, leaf.given)
+            block.emit(leaf.given)
             message = f"the attribute {name!r} of <{tag}> was read as its value"
-            note(block, Code.ATTRIBUTE_VALUE, element.offset, message, leaf.start)
+            block.note(Code.ATTRIBUTE_VALUE, element.offset, message, leaf.start)
         elif has_none and not element.children and name != dialect.nil and not is_metadata(name):
             message = f"<{tag}> is empty, and the attribute {name!r} means nothing"
             hint = f"Write the value between the tags: <{tag}>value</{tag}>."
-            fail(block, Code.MALFORMED_MARKUP, message, element.offset, hint)
+            block.fail(Code.MALFORMED_MARKUP, message, element.offset, hint)
         else:
-            note_ignored(block, name, tag, element.offset, leaf.start)
+            block.note_ignored(name, tag, element.offset, leaf.start)

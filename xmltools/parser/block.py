@@ -23,12 +23,12 @@ from xmltools.dialects import Body, Dialect, plain, spellings
 from xmltools.errors import Code, Repair
 from xmltools.models.events import ArgumentDelta, Event
 from xmltools.parser.decode_text import TextReader
-from xmltools.parser.delimiters import known_delimiters
+from xmltools.parser.delimiters import Delimiters, known_delimiters
 from xmltools.parser.json_deltas import JSONDeltas
 from xmltools.parser.limits import Limits
 from xmltools.parser.toolbox import Toolbox
 from xmltools.syntax.element_tree import Element
-from xmltools.syntax.embedded_markup import count_within
+from xmltools.syntax.embedded_markup import count_open
 from xmltools.syntax.json_scanner import JSONScanner
 from xmltools.syntax.markup import (
     MORE,
@@ -185,7 +185,7 @@ class Leaf:
         self.literal = -1  # where literal markup began
         self.pasted = False  # … and it was a tag, so CDATA is content from there on
         self.mixed = False  # a node that turned out to hold text
-        self.decided = False  # it is a leaf, whatever stands in it
+        self.decided = shape.is_text or not shape.exact  # it is a leaf, whatever its text begins with
         self.cut = False  # ended by an end tag of something around it
         self.lacks_mark = False  # the mark, or tag, that begins the value is missing
         self.claims = 0  # examples in it that are open, as far as they were counted: up to `counted`
@@ -197,6 +197,14 @@ class Leaf:
         self.attributes: list[tuple[str, str]] | None = None  # those that mean nothing, unless the element is empty
         self.given: str | None = None  # the value, where an attribute said it
         self.capture: str | None = None  # keeps the text of a field, whose value is needed at once
+
+    def set_literal(self, place: int, *, pasted: bool) -> None:
+        """From `place` on, entities in the leaf stay as written. `pasted`: a tag is there."""
+        if self.literal < 0:
+            self.literal = place
+        self.pasted = self.pasted or pasted
+        if self.reader is not None:
+            self.reader.literal = True
 
 
 class Source(Rope):
@@ -249,20 +257,6 @@ _NO_STRAY: Final = Stray()
 # Of blocks in which nothing is in doubt, and nothing stray was met. Nobody writes into these two.
 
 
-def ending_of(block: Block) -> Ending:
-    """The record of the leaf's end, to be written."""
-    if block.ending is _NO_ENDING:
-        block.ending = Ending()
-    return block.ending
-
-
-def stray_of(block: Block) -> Stray:
-    """The record of what does not belong there, to be written."""
-    if block.stray is _NO_STRAY:
-        block.stray = Stray()
-    return block.stray
-
-
 class JSONObject:
     """The JSON in a block: its body, or its arguments. `scanner` looks for its end, and tells `deltas`.
 
@@ -285,6 +279,24 @@ class JSONObject:
         self.unsure = False
 
 
+class Reading:
+    """What all calls of a reply share: what their parser was given; whether the reply has ended, so that nothing
+    follows; the text that is being read, its events, and decoded text that no event has yet. `on_name` is called once
+    a tool is named, and may give the call its id."""
+
+    __slots__ = ("call_id", "delta", "events", "final", "limits", "on_name", "text", "toolbox")
+
+    def __init__(self, limits: Limits, toolbox: Toolbox | None, on_name: Callable[[Block], None]) -> None:
+        self.limits = limits
+        self.toolbox = toolbox
+        self.on_name: Callable[[Block], None] | None = on_name
+        self.call_id: str | None = None
+        self.final = False
+        self.text = ""
+        self.events: list[Event] = []
+        self.delta: list[str] = []
+
+
 class Block:
     """All that is known of one block. `done`: it has ended, with `repairs`, an `error`, and the tree of `arguments`.
 
@@ -297,41 +309,31 @@ class Block:
         "arguments_tag",
         "base",
         "body_start",
-        "call_id",
-        "delta",
-        "delimiters",
         "dialect",
         "discard",
         "done",
         "element_count",
         "ending",
         "error",
-        "events",
         "fields",
-        "final",
         "in_list",
         "is_bare",
         "json",
         "leaf",
         "leaves",
-        "limits",
         "name",
         "name_start",
         "nodes",
-        "noted",
-        "on_name",
         "proposed",
         "raw",
+        "reading",
         "repairs",
         "server",
-        "shape",
         "spelling",
         "stack",
         "start",
         "state",
         "stray",
-        "text",
-        "toolbox",
     )
 
     def __init__(
@@ -339,27 +341,20 @@ class Block:
         start: int,
         opener: int,
         dialect: Dialect,
-        limits: Limits,
-        toolbox: Toolbox | None,
-        on_name: Callable[[Block], None],
+        reading: Reading,
     ) -> None:
         """`start` is the block's place in the stream, `opener` the length of its opening tag."""
         # What it is given.
         self.start = start
         self.body_start = start + opener
         self.dialect = dialect
-        self.delimiters = known_delimiters(dialect)
-        self.limits = limits
-        self.toolbox = toolbox
-        self.on_name = on_name  # is called once the tool is named
-        self.final = False  # the reply has ended: nothing follows
+        self.reading = reading
         # How it ends.
         self.done = False
         self.again = False  # another call starts where this one ends
         self.error: Failure | None = None
         self.discard = False  # no call will come of it: find the end
-        self.repairs: list[Repair] = []
-        self.noted: set[tuple[Code, int]] = set()  # their codes, and where the content of their elements starts
+        self.repairs: dict[tuple[Code, int], Repair] = {}  # by code, and by where the content of their element starts
         # Its source.
         self.raw = Source(start)
         # The call.
@@ -368,9 +363,6 @@ class Block:
         self.name_start = -1  # where the content of the element starts that named the tool
         self.proposed: tuple[str, int, Element | None] | None = None  # a name that stands elsewhere, and where
         self.server: str | None = None
-        self.shape: Shape | None = None  # that of the tool's arguments, once it is known
-        self.call_id: str | None = None
-        self.events: list[Event] = []
         # The tree, and what is open in it.
         self.stack = [Container(dialect.block, Element(dialect.arguments), ANY, start, None)]
         self.leaf: Leaf | None = None
@@ -385,17 +377,280 @@ class Block:
         # Reading.
         self.state: int = State.BODY if dialect.tool_name else _first_state(dialect)
         self.is_bare = opener == 0 and dialect.pairs is not None  # it has no start tag
-        self.text = ""  # the text that is being read
-        self.base = 0  # … where that begins in the stream
-        # The end of the open leaf.
-        self.delta: list[str] = []  # decoded text that no event has yet
+        self.base = 0  # where the text that is being read begins in the stream
         self.ending = _NO_ENDING
         self.stray = _NO_STRAY
+
+    @property
+    def delimiters(self) -> Delimiters:
+        """The delimiters of the dialect."""
+        return known_delimiters(self.dialect)
 
     @property
     def arguments(self) -> Element:
         """The tree of the arguments."""
         return self.stack[0].element
+
+    @property
+    def shape(self) -> Shape | None:
+        """The shape of the tool's arguments, once it is known."""
+        shape = self.stack[0].shape
+        return None if shape is ANY else shape
+
+    def note(self, code: Code, place: int, message: str, owner: int = -1) -> None:
+        """Record a repair at `place` in the stream, once for each code and element.
+
+        `owner` is where the content of that element starts; that of the innermost open one if it is not given.
+        """
+        key = (code, owner if owner >= 0 else self.stack[-1].start)
+        if key not in self.repairs and not self.discard:
+            self.repairs[key] = Repair(code, place, message)
+
+    def add_repair(self, code: Code, place: int, message: str) -> None:
+        """Record a repair of a call that has ended, as often as it is met."""
+        self.repairs[code, ~len(self.repairs)] = Repair(code, place, message)
+
+    def note_opener(self, code: Code, message: str) -> None:
+        """Record a repair of the opening tag, or of the place of the block."""
+        self.note(code, self.start, message, self.start)
+
+    def note_space(self, tag: Tag, place: int) -> None:
+        """Record the white space before the name in a tag."""
+        self.note(Code.TAG_WHITE_SPACE, place, f"white space before the name in <{tag.name}>", self.base + tag.end)
+
+    def note_ignored(self, name: str, tag: str, place: int, owner: int) -> None:
+        """Record that the attribute `name` of the tag means nothing."""
+        self.note(Code.IGNORED_ATTRIBUTE, place, f"the attribute {name!r} of <{tag}> was skipped", owner)
+
+    def note_ampersands(self, text: str, start: int, end: int, base: int, owner: int) -> None:
+        """Record what is no entity in `text[start:end]`, whose first character is at `base` in the stream."""
+        bare, unknown = find_ampersands(text, start, end)
+        if bare >= 0:
+            self.note(Code.BARE_AMPERSAND, base + bare, "an & that begins no entity was kept", owner)
+        if unknown >= 0:
+            self.note(Code.UNKNOWN_ENTITY, base + unknown, "an entity that XML does not have was kept", owner)
+
+    def forget_repairs(self, count: int) -> None:
+        """Keep only the first repairs."""
+        for key in list(self.repairs)[count:]:
+            del self.repairs[key]
+
+    def fail(self, code: Code, message: str, place: int, hint: str | None = None) -> None:
+        """Note the first error. The block is read on to its end, and what was understood goes into the error."""
+        if self.error is None:
+            self.error = Failure(code, message, place, hint)
+
+    def give_up(self, code: Code, message: str, place: int) -> None:
+        """Fail, and understand nothing from here on. A block over a limit is not even kept as text."""
+        self.flush_delta()
+        self.fail(code, message, place)
+        self.discard = True
+        if code is Code.LIMIT_EXCEEDED:
+            self.raw.is_whole = False
+            self._forget(is_large=len(self.raw) > 2 * _LOOK_AHEAD + _WINDOW)
+        self.leaves.clear()
+        self.nodes.clear()
+        self.ending.aside.clear()
+        self.ending.claimed.clear()
+        self.ending.held_reader = None
+        if self.leaf is not None:
+            self.leaf.path = self.leaf.reader = self.leaf.capture = None
+
+    def end_early(self, place: int) -> None:
+        """The block ends without its end tag, at `place` in the stream."""
+        if self.in_list:
+            self.note(Code.MISSING_END_TAG, place, "the end of the list of calls is missing", self.start)
+        elif self.dialect.closer and not self.dialect.may_lack_end:
+            self.note(Code.MISSING_END_TAG, place, f"{self.dialect.closer} is missing", self.start)
+        self.done = True
+
+    def trim(self, size: int) -> None:
+        """Keep of a block over a limit, of which `size` more characters were read, only what is still to be counted."""
+        self.raw.kept += size
+        if self.leaf is None or self.raw.kept > _WINDOW:
+            self._forget()
+
+    def _forget(self, *, is_large: bool = False) -> None:
+        """Drop what is kept of a block over a limit, all but a little. `is_large`: of what is kept there is no second
+        copy, in which examples could be counted."""
+        leaf, raw = self.leaf, self.raw
+        raw.kept = len(raw)
+        if leaf is not None and leaf.exact and not is_large:
+            end = raw.end - _LOOK_AHEAD
+            if self.state in (State.CDATA_TAIL, State.END_TAIL):
+                end = min(end, self.ending.section if self.ending.section >= 0 else self.ending.candidate.place)
+            leaf.counted = max(leaf.counted, raw.end - raw.kept)
+            if end > leaf.counted:
+                self.count_examples(end, raw.end)
+                raw.kept = raw.end - leaf.counted
+        if leaf is None or not leaf.exact or raw.kept > 2 * _LOOK_AHEAD + _WINDOW:
+            # After an end there is nothing but white space: no opener is in it.
+            raw.kept = _LOOK_BACK
+            if leaf is not None:
+                leaf.counted = max(leaf.counted, raw.end)
+        text = raw.tail(raw.kept, 0)
+        raw.clear()
+        raw.append(text)
+
+    def count_examples(self, place: int, last: int = 0) -> int:
+        """How many examples are open in the leaf at `place`: sections inside of CDATA, blocks outside. A tag in which
+        `place` is counts, if it is whole before `last`."""
+        leaf = self.leaf
+        if leaf is None or not (leaf.exact or self.raw.is_whole):
+            return 0  # nothing of it is kept
+        in_section = self.state in (State.CDATA, State.CDATA_TAIL) or self.ending.section >= 0
+        start = leaf.counted if in_section else max(leaf.counted, leaf.literal)
+        if start < place:
+            text = self.source_of(start, last or place)
+            words = None if in_section else (self.dialect.block, self.arguments_tag)
+            leaf.claims, counted = count_open(text, place - start, leaf.claims, words)
+            leaf.counted = start + counted
+        return leaf.claims
+
+    def source_of(self, start: int, end: int) -> str:
+        """The text of the block from one place in the stream to another, as it was written."""
+        if start >= self.base:
+            return self.reading.text[start - self.base : end - self.base]
+        more = self.reading.text[self.raw.end - self.base : end - self.base] if end > self.raw.end else ""
+        return self.raw.tail(self.raw.end - start, max(self.raw.end - end, 0), more)
+
+    def put_aside(self, text: str) -> None:
+        """Put consumed text aside whose meaning is open."""
+        if not self.discard:
+            self.own_ending().aside.append(text)
+
+    def emit_text(self, raw: str) -> None:
+        """Decode plain text of the leaf."""
+        if self.leaf is not None and raw and (reader := self.leaf.reader) is not None:
+            is_direct = reader.idle and raw[-1] > " " and "&" not in raw
+            self.emit(raw if is_direct else reader.text(raw))
+
+    def emit_cdata(self, raw: str) -> None:
+        """Take content of a CDATA section of the leaf."""
+        if self.leaf is not None and self.leaf.reader is not None:
+            self.emit(raw)
+
+    def emit(self, text: str) -> None:
+        """Decoded text of the leaf: it goes into the next delta, or is kept if it is a field's."""
+        leaf = self.leaf
+        if leaf is not None and leaf.capture is not None:
+            leaf.capture = (leaf.capture + text)[:_CAPTURE_LENGTH]
+        elif text:
+            self.reading.delta.append(text)
+
+    def flush_delta(self) -> None:
+        """Make an event of the text that was decoded."""
+        reading, leaf = self.reading, self.leaf
+        if reading.delta:
+            if leaf is not None and leaf.path is not None:
+                reading.events.append(ArgumentDelta.make(leaf.path, "".join(reading.delta)))
+            reading.delta.clear()
+
+    def depth_of(self, name: str) -> int:
+        """The place of the nearest open container called `name` in the stack, or -1."""
+        stack = self.stack
+        for depth in range(len(stack) - 1, -1, -1):
+            if stack[depth].tag == name:
+                return depth
+        return 0 if name == self.spelling else -1
+
+    def close_element(self, name: str, place: int, leaf: Leaf | None = None) -> bool:
+        """Close the nearest open container called `name` and all inside it, `leaf` too; False if there is none."""
+        if len(self.stack) > 1 and leaf is None and self.stack[-1].tag == name:
+            self.close_top(place)
+            return True
+        depth = self.depth_of(name)
+        if depth < 0:
+            return False
+        left_open = [container.tag for container in self.stack[depth + 1 :]]
+        left_open += [leaf.tag] if leaf is not None else []
+        if left_open:
+            tags = ", ".join(f"<{tag}>" for tag in left_open)
+            self.note(Code.MISSING_END_TAG, place, f"</{name}> closed {tags}", (leaf or self.stack[-1]).start)
+        while len(self.stack) > max(depth, 1):
+            self.close_top(place)
+        if depth == 0:
+            self.done = True
+        return True
+
+    def close_top(self, place: int) -> None:
+        """The innermost open container ends at `place`."""
+        container = self.stack.pop()
+        if container.is_arguments:
+            self.arguments_closed = len(self.stack) == 1
+            self.done = self.arguments_closed and self.dialect.body is _TAGS
+        elif self.stack[0].shape is ANY and not self.discard:
+            self.nodes.append((container.element, container.start, place))
+
+    def name_tool(self, name: str, place: int) -> None:
+        """The tool is named, in the element whose content starts at `place`."""
+        self.name = name
+        self.name_start = place
+        if self.reading.on_name is not None:
+            self.reading.on_name(self)
+
+    def knows_tool(self, name: str) -> bool:
+        """Is there a tool that `name` means? Without given tools, any name is one."""
+        return self.reading.toolbox is None or self.reading.toolbox.resolve(name) is not None
+
+    def resolve_name(self) -> bool:
+        """Make the name in a block that of the tool that it means; False if there is no such tool."""
+        name, toolbox = self.name or "", self.reading.toolbox
+        tool = name if toolbox is None else toolbox.resolve(name)
+        if tool is None:
+            return False
+        if tool != name:
+            place = max(self.name_start, self.start)
+            self.note(Code.DECORATED_NAME, place, f"{name!r} was read as {tool!r}", self.start)
+            self.name = tool
+        return True
+
+    def guess_shape(self) -> Shape | None:
+        """The shape by which the arguments are read, as far as it is known before the block has ended."""
+        toolbox = self.reading.toolbox
+        return None if toolbox is None else toolbox.guess(self.name or "", self.server, self.dialect.default_server)
+
+    def is_block(self, name: str) -> bool:
+        """Is this the name of the block, in one of the spellings that its end tag may have?"""
+        return name == self.dialect.block or name == self.spelling
+
+    def is_number(self, tag: str) -> bool:
+        """Is the tag a number, as some models number the items of a list?"""
+        return tag.isdecimal() and self.dialect.body is _TAGS
+
+    def field_of(self, name: str) -> str | None:
+        """The field that an element called `name` means, directly in the block; None for an argument."""
+        dialect = self.dialect
+        if name in (dialect.tool_name, dialect.arguments, dialect.server_name):
+            return name
+        if self.stack[0].shape.has_property(name):
+            return None
+        if name in dialect.arguments_words:
+            return dialect.arguments
+        return spellings(dialect).get(plain(name))
+
+    def opens_block(self, text: str, at: int) -> bool | None:
+        """Does a new block start at `at`?"""
+        opens = opens_call(text, at, self.dialect.block)
+        return MORE if opens is MORE else bool(opens)
+
+    def meet_opener(self, place: int) -> None:
+        """A new block starts inside this one: its end tag was forgotten."""
+        if not self.arguments_closed:
+            self.fail(Code.MALFORMED_MARKUP, f"a new <{self.dialect.block}> starts before this one has ended", place)
+        self.end_early(place)
+
+    def own_ending(self) -> Ending:
+        """The record of the leaf's end, to be written."""
+        if self.ending is _NO_ENDING:
+            self.ending = Ending()
+        return self.ending
+
+    def own_stray(self) -> Stray:
+        """The record of what does not belong there, to be written."""
+        if self.stray is _NO_STRAY:
+            self.stray = Stray()
+        return self.stray
 
 
 def _first_state(dialect: Dialect) -> int:
@@ -403,268 +658,6 @@ def _first_state(dialect: Dialect) -> int:
     if dialect.body is _TAGS:
         return State.TOOL_TAG
     return State.PAIRS_NAME if dialect.pairs is not None else State.BODY
-
-
-# -- repairs and errors ------------------------------------------------------------------------------------------------
-
-
-def note(block: Block, code: Code, place: int, message: str, owner: int = -1) -> None:
-    """Record a repair at `place` in the stream, once for each code and element.
-
-    `owner` is where the content of that element starts; that of the innermost open one if it is not given.
-    """
-    key = (code, owner if owner >= 0 else block.stack[-1].start)
-    if key not in block.noted and not block.discard:
-        block.noted.add(key)
-        block.repairs.append(Repair(code, place, message))
-
-
-def note_opener(block: Block, code: Code, message: str) -> None:
-    """Record a repair of the opening tag, or of the place of the block."""
-    note(block, code, block.start, message, block.start)
-
-
-def note_space(block: Block, tag: Tag, place: int) -> None:
-    """Record the white space before the name in a tag."""
-    note(block, Code.TAG_WHITE_SPACE, place, f"white space before the name in <{tag.name}>", block.base + tag.end)
-
-
-def note_ignored(block: Block, name: str, tag: str, place: int, owner: int) -> None:
-    """Record that the attribute `name` of the tag means nothing."""
-    note(block, Code.IGNORED_ATTRIBUTE, place, f"the attribute {name!r} of <{tag}> was skipped", owner)
-
-
-def note_ampersands(block: Block, text: str, start: int, end: int, base: int, owner: int) -> None:
-    """Record what is no entity in `text[start:end]`, whose first character is at `base` in the stream."""
-    bare, unknown = find_ampersands(text, start, end)
-    if bare >= 0:
-        note(block, Code.BARE_AMPERSAND, base + bare, "an & that begins no entity was kept", owner)
-    if unknown >= 0:
-        note(block, Code.UNKNOWN_ENTITY, base + unknown, "an entity that XML does not have was kept", owner)
-
-
-def fail(block: Block, code: Code, message: str, place: int, hint: str | None = None) -> None:
-    """Note the first error. The block is read on to its end, and what was understood goes into the error."""
-    if block.error is None:
-        block.error = Failure(code, message, place, hint)
-
-
-def give_up(block: Block, code: Code, message: str, place: int) -> None:
-    """Fail, and understand nothing from here on. A block over a limit is not even kept as text."""
-    flush_delta(block)
-    fail(block, code, message, place)
-    block.discard = True
-    if code is Code.LIMIT_EXCEEDED:
-        block.raw.is_whole = False
-        block.raw.kept = _forget(block, at_limit=True)
-    block.leaves.clear()
-    block.nodes.clear()
-    block.ending.aside.clear()
-    block.ending.claimed.clear()
-    block.ending.held_reader = None
-    if block.leaf is not None:
-        block.leaf.path = block.leaf.reader = block.leaf.capture = None
-
-
-def end_early(block: Block, place: int) -> None:
-    """The block ends without its end tag, at `place` in the stream."""
-    if block.in_list:
-        note(block, Code.MISSING_END_TAG, place, "the end of the list of calls is missing", block.start)
-    elif block.dialect.closer and not block.dialect.may_lack_end:
-        note(block, Code.MISSING_END_TAG, place, f"{block.dialect.closer} is missing", block.start)
-    block.done = True
-
-
-def trim(block: Block, size: int) -> None:
-    """Keep of a block over a limit, of which `size` more characters were read, only what is still to be counted."""
-    block.raw.kept += size
-    if block.leaf is None or block.raw.kept > _WINDOW:
-        block.raw.kept = _forget(block)
-
-
-def _forget(block: Block, *, at_limit: bool = False) -> int:
-    """Drop what is kept of a block over a limit, all but a little; returns how much that is. `at_limit`: the block
-    has just come to it."""
-    leaf = block.leaf
-    if leaf is None or not leaf.exact or (at_limit and len(block.raw) > 2 * _LOOK_AHEAD + _WINDOW):
-        if leaf is not None:  # of a large block there is no second copy, in which examples could be counted
-            leaf.counted = max(leaf.counted, block.raw.end)
-        text = block.raw.tail(_LOOK_BACK, 0)
-        block.raw.clear()
-        block.raw.append(text)
-        return len(text)
-    text = block.raw.take()
-    base = block.raw.end - len(text)
-    in_section = block.state in (State.CDATA, State.CDATA_TAIL) or block.ending.section >= 0
-    end = block.raw.end - _LOOK_AHEAD
-    if block.state in (State.CDATA_TAIL, State.END_TAIL):
-        end = min(end, block.ending.section if block.ending.section >= 0 else block.ending.candidate.place)
-    start = max(leaf.counted if in_section else max(leaf.counted, leaf.literal), base)
-    if end > start:
-        words = None if in_section else (block.dialect.block, block.arguments_tag)
-        leaf.claims, counted = count_within(text, start - base, end - base, leaf.claims, words)
-        leaf.counted = base + counted
-        text = text[counted:]
-    if len(text) > 2 * _LOOK_AHEAD + _WINDOW:  # white space after an end: there is no opener in it
-        leaf.counted = block.raw.end
-        text = text[-_LOOK_BACK:]
-    block.raw.append(text)
-    return len(text)
-
-
-# -- text and deltas ---------------------------------------------------------------------------------------------------
-
-
-def source_of(block: Block, start: int, end: int) -> str:
-    """The text of the block from one place in the stream to another, as it was written."""
-    if start >= block.base:
-        return block.text[start - block.base : end - block.base]
-    more = block.text[block.raw.end - block.base : end - block.base] if end > block.raw.end else ""
-    return block.raw.tail(block.raw.end - start, max(block.raw.end - end, 0), more)
-
-
-def put_aside(block: Block, text: str) -> None:
-    """Put consumed text aside whose meaning is open."""
-    if not block.discard:
-        ending_of(block).aside.append(text)
-
-
-def emit_text(block: Block, leaf: Leaf, raw: str) -> None:
-    """Decode plain text of the leaf."""
-    reader = leaf.reader
-    if reader is None or not raw:
-        return
-    is_direct = reader.idle and raw[-1] > " " and "&" not in raw
-    if text := raw if is_direct else reader.text(raw):
-        emit(block, leaf, text)
-
-
-def emit_cdata(block: Block, leaf: Leaf, raw: str) -> None:
-    """Take content of a CDATA section of the leaf."""
-    if raw and leaf.reader is not None:
-        emit(block, leaf, raw)
-
-
-def emit(block: Block, leaf: Leaf, text: str) -> None:
-    """Decoded text of the leaf: it goes into the next delta, or is kept if it is a field's."""
-    if leaf.capture is None:
-        if text:
-            block.delta.append(text)
-    elif len(leaf.capture) < _CAPTURE_LENGTH:
-        leaf.capture = (leaf.capture + text)[:_CAPTURE_LENGTH]
-
-
-def flush_delta(block: Block) -> None:
-    """Make an event of the text that was decoded."""
-    leaf = block.leaf
-    if block.delta and leaf is not None and leaf.path is not None:
-        block.events.append(ArgumentDelta.make(leaf.path, "".join(block.delta)))
-    block.delta.clear()
-
-
-def set_literal(block: Block, leaf: Leaf, place: int, *, pasted: bool) -> None:
-    """From `place` on, entities in the leaf stay as written. `pasted`: a tag is there."""
-    if leaf.literal < 0:
-        leaf.literal = place
-    leaf.pasted = leaf.pasted or pasted
-    if leaf.reader is not None:
-        leaf.reader.literal = True
-
-
-# -- open elements -----------------------------------------------------------------------------------------------------
-
-
-def depth_of(block: Block, name: str) -> int:
-    """The place of the nearest open container called `name` in the stack, or -1."""
-    stack = block.stack
-    for depth in range(len(stack) - 1, -1, -1):
-        if stack[depth].tag == name:
-            return depth
-    return 0 if name == block.spelling else -1
-
-
-def close_element(block: Block, name: str, place: int, leaf: Leaf | None = None) -> bool:
-    """Close the nearest open container called `name` and all inside it, `leaf` too; False if there is none."""
-    depth = depth_of(block, name)
-    if depth < 0:
-        return False
-    left_open = [container.tag for container in block.stack[depth + 1 :]]
-    left_open += [leaf.tag] if leaf is not None else []
-    if left_open:
-        tags = ", ".join(f"<{tag}>" for tag in left_open)
-        note(block, Code.MISSING_END_TAG, place, f"</{name}> closed {tags}", (leaf or block.stack[-1]).start)
-    while len(block.stack) > max(depth, 1):
-        close_top(block, place)
-    if depth == 0:
-        block.done = True
-    return True
-
-
-def close_top(block: Block, place: int) -> None:
-    """The innermost open container ends at `place`."""
-    container = block.stack.pop()
-    if container.is_arguments:
-        block.arguments_closed = len(block.stack) == 1
-        block.done = block.arguments_closed and block.dialect.body is _TAGS
-    elif block.shape is None and not block.discard:
-        block.nodes.append((container.element, container.start, place))
-
-
-def name_tool(block: Block, name: str, place: int) -> None:
-    """The tool is named, in the element whose content starts at `place`."""
-    block.name = name
-    block.name_start = place
-    block.on_name(block)
-
-
-def knows_tool(block: Block, name: str) -> bool:
-    """Is there a tool that `name` means? Without given tools, any name is one."""
-    return block.toolbox is None or block.toolbox.resolve(name) is not None
-
-
-def resolve_name(block: Block) -> bool:
-    """Make the name in a block that of the tool that it means; False if there is no such tool."""
-    name = block.name or ""
-    tool = name if block.toolbox is None else block.toolbox.resolve(name)
-    if tool is None:
-        return False
-    if tool != name:
-        place = max(block.name_start, block.start)
-        note(block, Code.DECORATED_NAME, place, f"{name!r} was read as {tool!r}", block.start)
-        block.name = tool
-    return True
-
-
-def guess_shape(block: Block) -> Shape | None:
-    """The shape by which the arguments are read, as far as it is known before the block has ended."""
-    if block.toolbox is None:
-        return None
-    return block.toolbox.guess(block.name or "", block.server, block.dialect.default_server)
-
-
-def is_block(block: Block, name: str) -> bool:
-    """Is this the name of the block, in one of the spellings that its end tag may have?"""
-    return name == block.dialect.block or name == block.spelling
-
-
-def is_number(block: Block, tag: str) -> bool:
-    """Is the tag a number, as some models number the items of a list?"""
-    return tag.isdecimal() and block.dialect.body is _TAGS
-
-
-def field_of(block: Block, name: str) -> str | None:
-    """The field that an element called `name` means, directly in the block; None for an argument."""
-    dialect = block.dialect
-    if name in (dialect.tool_name, dialect.arguments, dialect.server_name):
-        return name
-    if block.shape is not None and block.shape.has_property(name):
-        return None
-    if name in dialect.arguments_words:
-        return dialect.arguments
-    return spellings(dialect).get(plain(name))
-
-
-# -- what is read in several states ------------------------------------------------------------------------------------
 
 
 _ENDS: Final = {State.STRAY_CDATA: "]]>", State.INSTRUCTION: "?>", State.COMMENT: "-->"}
@@ -680,21 +673,8 @@ def read_skipped(block: Block, text: str, at: int) -> int:
         end = place + len(mark)
         block.state = State.MARKUP if block.leaf is None else State.LEAF_START
     if mark == "-->" and (dashes := text.find("--", at, place + 1)) >= 0:
-        note(block, Code.COMMENT_SYNTAX, block.base + dashes, "-- in a comment")
+        block.note(Code.COMMENT_SYNTAX, block.base + dashes, "-- in a comment")
     return end if end > at else -1
-
-
-def opens_block(block: Block, text: str, at: int) -> bool | None:
-    """Does a new block start at `at`?"""
-    opens = opens_call(text, at, block.dialect.block)
-    return MORE if opens is MORE else bool(opens)
-
-
-def meet_opener(block: Block, place: int) -> None:
-    """A new block starts inside this one: its end tag was forgotten."""
-    if not block.arguments_closed:
-        fail(block, Code.MALFORMED_MARKUP, f"a new <{block.dialect.block}> starts before this one has ended", place)
-    end_early(block, place)
 
 
 def skip_broken(block: Block, text: str, at: int) -> int:
@@ -711,10 +691,10 @@ def skip_broken(block: Block, text: str, at: int) -> int:
         # Another call in the same section, or the end of that, shows that this is the end.
         here = skip_space(text, found.end())
         after = skip_fillers(dialect, text, here)
-        if after is MORE and not block.final:
+        if after is MORE and not block.reading.final:
             return found.start() if found.start() > at else -1
         here = here if after is MORE else after
-        if len(text) - found.end() < OPENER_SPACE and not block.final:
+        if len(text) - found.end() < OPENER_SPACE and not block.reading.final:
             marks_after = pairs.name, dialect.closer
             if any(is_cut_off(text, here, mark) and not text.startswith(mark, here) for mark in marks_after):
                 return found.start() if found.start() > at else -1

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from xmltools.dialects import Body, Dialect
-from xmltools.parser.block import Block, knows_tool
+from xmltools.parser.block import Block, Reading
 from xmltools.parser.delimited_starts import MAX_STRAY, begins_call, cut_start, read_start
 from xmltools.parser.limits import Limits
 from xmltools.parser.machine import run
@@ -27,6 +27,7 @@ from xmltools.syntax.markup import (
     read_opener,
     skip_space,
 )
+from xmltools.tools.schema import ANY
 
 _TAGS: Final = Body.TAGS  # members of an enumeration are slow to look up
 _ELEMENTS: Final = Body.ELEMENTS
@@ -58,7 +59,7 @@ def _hear_name(names: list[str], toolbox: Toolbox | None, server: str, block: Bl
     if block.error is None:
         names.append(block.name or "")
         if toolbox is not None:
-            block.shape = toolbox.guess(names[-1], block.server, server)
+            block.stack[0].shape = toolbox.guess(names[-1], block.server, server) or ANY
 
 
 class Trial:
@@ -71,7 +72,8 @@ class Trial:
     ) -> None:
         """`place` is where it begins in the stream, `length` that of its start tag."""
         self._names: list[str] = []  # the block holds this, not the trial: no ring of objects
-        self.block = Block(place, length, form, limits, toolbox, partial(_hear_name, self._names, toolbox, server))
+        reading = Reading(limits, toolbox, partial(_hear_name, self._names, toolbox, server))
+        self.block = Block(place, length, form, reading)
         self.reached = 0  # characters of it that were read
 
     def read(self, text: str) -> None:
@@ -249,7 +251,7 @@ class CallStarts:
             return trial.block.error is None if trial.is_over else is_all or MORE
         if not trial.name:
             return NO if is_all or trial.is_over else MORE
-        if not knows_tool(trial.block, trial.name):
+        if not trial.block.knows_tool(trial.name):
             return NO
         return not form.is_bare or form.pairs is not None or self._has_arguments(form, trial)
 

@@ -13,16 +13,9 @@ from xmltools.parser.block import (
     Block,
     Leaf,
     State,
-    depth_of,
-    emit,
-    emit_cdata,
-    ending_of,
-    note,
-    put_aside,
 )
 from xmltools.parser.end_tags import (
     continue_cdata,
-    count_examples,
     end_section,
     is_next_section,
     meet_candidate,
@@ -41,9 +34,9 @@ _LONG: Final = 4096
 def open_cdata(block: Block, leaf: Leaf, opened: str, at: int) -> int:
     """At `opened`, which begins a section. Returns the place after it."""
     if opened != CDATA_OPEN:
-        note(block, Code.CDATA_CASE, block.base + at, f"{opened} was read as CDATA", leaf.start)
+        block.note(Code.CDATA_CASE, block.base + at, f"{opened} was read as CDATA", leaf.start)
     if leaf.reader is not None:
-        emit(block, leaf, leaf.reader.open_cdata())
+        block.emit(leaf.reader.open_cdata())
     leaf.counted = block.base + at + len(opened)
     if not block.discard:
         leaf.sections = leaf.sections or array("q")
@@ -57,13 +50,13 @@ def read_cdata(block: Block, leaf: Leaf, text: str, at: int) -> int:
     end = _find_section_end(block, text, at)
     if end < 0:
         end = len(text) - (2 if text.endswith("]]") else text.endswith("]"))
-        emit_cdata(block, leaf, text[at:end])
+        block.emit_cdata(text[at:end])
         return end if end > at else -1
     piece = text[at:end]
-    emit_cdata(block, leaf, piece)
+    block.emit_cdata(piece)
     if leaf.sections[-1:] == array("q", (block.base + at,)):
         leaf.whole = piece  # if nothing else comes this is the value, and is not cut out again
-    ending_of(block).section = block.base + end
+    block.own_ending().section = block.base + end
     block.state = State.CDATA_TAIL
     return end + 3
 
@@ -80,7 +73,7 @@ def _find_section_end(block: Block, text: str, at: int) -> int:
     if ends is None:
         last = text.rfind("]]>", at)
         ends = text.rfind("]]>", at, last) if last >= 0 else -1, last
-        ending_of(block).last_ends = ends
+        block.own_ending().last_ends = ends
     before, last = ends
     if before >= at:
         return text.find("]]>", at)
@@ -92,17 +85,17 @@ def read_cdata_tail(block: Block, leaf: Leaf, text: str, at: int) -> int:
     end = text.find("]]>", at)
     opening = text.find("<", at, end if end >= 0 else len(text))
     if opening < 0 and end >= 0:
-        put_aside(block, text[at:end])
+        block.put_aside(text[at:end])
         continue_cdata(block, leaf)
-        ending_of(block).section = block.base + end
+        block.own_ending().section = block.base + end
         block.state = State.CDATA_TAIL
         return end + 3
     if opening < 0:
         stop = len(text) - (2 if text.endswith("]]") else text.endswith("]"))
-        put_aside(block, text[at:stop])
+        block.put_aside(text[at:stop])
         return stop if stop > at else -1
     if opening > at:
-        put_aside(block, text[at:opening])
+        block.put_aside(text[at:opening])
         return opening
     return _after_cdata(block, leaf, text, at)
 
@@ -117,12 +110,12 @@ def _after_cdata(block: Block, leaf: Leaf, text: str, at: int) -> int:
             return -1
         if tag and tag.name == leaf.tag:
             return meet_candidate(block, leaf, text, at, tag, OWN)
-        if tag and tag.name == block.arguments_tag and depth_of(block, tag.name) > 0:
+        if tag and tag.name == block.arguments_tag and block.depth_of(tag.name) > 0:
             return meet_candidate(block, leaf, text, at, tag, CALL)
-        if tag and depth_of(block, tag.name) > 1:
+        if tag and block.depth_of(tag.name) > 1:
             return meet_candidate(block, leaf, text, at, tag, AROUND)
     elif text.startswith("<!--", at):
-        if not count_examples(block, leaf, block.ending.section):
+        if not block.count_examples(block.ending.section):
             end_section(block, leaf)
             return at
     else:

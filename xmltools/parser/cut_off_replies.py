@@ -16,10 +16,6 @@ from xmltools.parser.block import (
     Failure,
     Leaf,
     State,
-    end_early,
-    ending_of,
-    fail,
-    note,
 )
 from xmltools.parser.end_tags import confirm_end
 from xmltools.syntax.embedded_markup import Closers, find_line_opener
@@ -42,7 +38,7 @@ def end_in_call(block: Block, rest: str, end: int, chosen: int) -> str | None:
         text, start = source.take(), block.start
         again = None
         if leaf is not None and block.error is None and chosen < _MOST_CHOSEN:
-            block.base, block.text = start, text
+            block.base, block.reading.text = start, text
             again = _choose_end(block, leaf, text)
         source.end = end if again is None else start + again
         source.append(text[:again])
@@ -51,7 +47,7 @@ def end_in_call(block: Block, rest: str, end: int, chosen: int) -> str | None:
     if block.error is None and not ends_complete(block, rest, end - len(rest)):
         block.error = cut_off(block, end)
     elif block.error is None and not (block.is_bare or block.done):  # a bare one has no tag of its own to end
-        end_early(block, end)
+        block.end_early(end)
     return None
 
 
@@ -90,7 +86,7 @@ def _choose_end(block: Block, leaf: Leaf, text: str) -> int | None:
         hint = f"Put the whole value of <{tag}> in <![CDATA[...]]>, and write ]]> in it as ]]]]><![CDATA[>."
     opener = find_line_opener(text, last, block.dialect.block)
     code = Code.TRUNCATED if is_forgotten and opener < 0 else Code.MALFORMED_MARKUP
-    fail(block, code, message, start + place, hint)
+    block.fail(code, message, start + place, hint)
     return opener if opener >= 0 else len(text)
 
 
@@ -112,12 +108,10 @@ def _go_back(block: Block, leaf: Leaf, end: Candidate) -> None:
     """Read on from a claimed end as from the end of the leaf."""
     del leaf.sections[end.sections :]
     leaf.whole = None
-    for repair in block.repairs[end.repairs :]:
-        block.noted.discard((repair.code, leaf.start))
-    del block.repairs[end.repairs :]
+    block.forget_repairs(end.repairs)
     if leaf.literal > end.place:
         leaf.literal, leaf.pasted = -1, False
-    ending_of(block).section = end.section
+    block.own_ending().section = end.section
     confirm_end(block, leaf, end)
 
 
@@ -140,7 +134,7 @@ def ends_complete(block: Block, rest: str, place: int) -> bool:
     is_over = json is not None and not json.lacks_brace and state in (State.JSON_END, State.PAIRS)
     if json is not None and json.is_body and is_over:
         if not is_part and not rest.strip("`" + SPACES):
-            note(block, Code.CODE_FENCE, place, "the body of the block was in a code fence")
+            block.note(Code.CODE_FENCE, place, "the body of the block was in a code fence")
             is_part = True
         return is_part
     if block.name is None or not is_part:
@@ -171,7 +165,7 @@ def cut_off(block: Block, place: int) -> Failure:
     forgotten after it may be why the block did not end."""
     leaf, message = block.leaf, "the reply ended inside the block"
     if leaf is not None and len(leaf.sections) % 2:  # in a section
-        for repair in block.repairs:
+        for repair in block.repairs.values():
             if repair.code is Code.UNSPLIT_CDATA_END and repair.offset >= leaf.start:
                 message += f": no </{leaf.tag}> follows the ]]> at character {repair.offset}"
                 break

@@ -12,7 +12,7 @@ from typing import Final
 
 from xmltools.dialects import Pairs
 from xmltools.errors import Code
-from xmltools.parser.block import Block, State, end_early, fail, name_tool, note
+from xmltools.parser.block import Block, State
 from xmltools.parser.delimited_keys import (
     NOT_AN_ARGUMENT,
     ask,
@@ -61,7 +61,7 @@ def _begin_call(block: Block, text: str, at: int) -> int:
         block.in_list = True
         return at + 1
     if not pairs.name and text[at] == "{":
-        note(block, Code.JSON_ARGUMENTS, block.base + at, "the call was read from JSON")
+        block.note(Code.JSON_ARGUMENTS, block.base + at, "the call was read from JSON")
         begin_json_body(block, block.base + at, block.dialect.json_names)
         return at
     if pairs.name:
@@ -78,7 +78,7 @@ def _begin_call(block: Block, text: str, at: int) -> int:
         message = f"{name[:60]!r} is no name" if name else "the block names no tool"
         give_up_pairs(block, message, place, Code.INVALID_NAME if name else Code.MISSING_TOOL_NAME)
         return start
-    name_tool(block, name, place)
+    block.name_tool(name, place)
     block.stack[-1].shape = block.shape or ANY
     block.state = State.PAIRS
     if block.is_bare and block.arguments_closed and pairs.name_attribute:
@@ -149,7 +149,7 @@ def _skip_to_name(block: Block, text: str, at: int) -> int:
         return at + 1
     if call > at:
         return call
-    fail(block, Code.MISSING_TOOL_NAME, "there is no call in it", place)
+    block.fail(Code.MISSING_TOOL_NAME, "there is no call in it", place)
     block.done = True
     return at + len(block.dialect.closer)
 
@@ -160,10 +160,10 @@ def _find_call(block: Block, text: str, at: int) -> int:
     delimiters = block.delimiters.pairs.name, dialect.closer, *dialect.fillers
     places = [text.find(each, at, at + MAX_STRAY + len(each)) for each in delimiters if each]
     place = min((place for place in places if place >= 0), default=-1)
-    if place < 0 and len(text) - at <= 2 * MAX_STRAY and not block.final:
+    if place < 0 and len(text) - at <= 2 * MAX_STRAY and not block.reading.final:
         raise UndecidedError
     if place > at:
-        note(block, Code.STRAY_TEXT, block.base + at, f"skipped {text[at:place].strip(SPACES)!r:.60}")
+        block.note(Code.STRAY_TEXT, block.base + at, f"skipped {text[at:place].strip(SPACES)!r:.60}")
     return place
 
 
@@ -205,11 +205,11 @@ def _end_arguments(block: Block, at: int, field: str, after: int) -> int:
         block.state = State.PAIRS_END
         return after
     elif field == "turn_ends":
-        end_early(block, place)
+        block.end_early(place)
     elif not field or pairs.tag_mark:
         give_up_pairs(block, NOT_AN_ARGUMENT if pairs.tag_mark else "there is text between the arguments", place)
     elif field != "closer":
-        fail(block, Code.MALFORMED_MARKUP, "another call begins before this one has ended", place)
+        block.fail(Code.MALFORMED_MARKUP, "another call begins before this one has ended", place)
         block.done = True
     if field == "closer":
         block.done = True
@@ -230,12 +230,12 @@ def _end_call(block: Block, text: str, at: int, here: int) -> int:
         block.done = True
         return found.end()
     begins = begins_python(text, here) if found is NO and own.pairs.python else found
-    if begins is MORE and not block.final:
+    if begins is MORE and not block.reading.final:
         raise UndecidedError
     is_cut = begins is MORE and (dialect.many or is_cut_off(text, here, dialect.closer))
     if begins is not NO and not is_cut:
         if not dialect.many:
-            note(block, Code.JOINED_CALLS, block.base + here, "another call is in the same block", block.start)
+            block.note(Code.JOINED_CALLS, block.base + here, "another call is in the same block", block.start)
         block.again = block.done = True
         return here
     if dialect.many and not is_cut:
@@ -243,7 +243,7 @@ def _end_call(block: Block, text: str, at: int, here: int) -> int:
         call = filler.end() if filler else _find_call(block, text, here)
         if call >= 0:
             return call
-    end_early(block, block.base + here)
+    block.end_early(block.base + here)
     if is_cut:
         return len(text)  # with a part of a delimiter the reply ends
     return at if dialect.may_lack_end else here
@@ -253,7 +253,7 @@ def _end_bare(block: Block, text: str, at: int, here: int) -> int:
     """As `_end_call`, without the block's start delimiter: an end delimiter belongs to the call if only white space
     comes before it."""
     found = block.delimiters.look(text, at, "closer", SPACE) if block.dialect.closer else NO
-    if found is MORE and not block.final:
+    if found is MORE and not block.reading.final:
         raise UndecidedError
     block.done = True
     if found:

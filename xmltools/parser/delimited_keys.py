@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Final
 
 from xmltools.errors import Code
-from xmltools.parser.block import Block, Path, State, fail, note
+from xmltools.parser.block import Block, Path, State
 from xmltools.parser.delimiters import (
     LAYOUT,
     SPACE,
@@ -34,10 +34,10 @@ _VALUE: Final = "value key key_end value_end end closer opener"
 def ask(block: Block, at: int, fields: str, gap: str = LAYOUT, *, final: bool = False) -> Delimiter | None:
     """The first of the delimiters in these fields that comes at `at`, after `gap`. `final`: at the end of the reply,
     the part of a delimiter is none."""
-    found = block.delimiters.match(block.text, at, fields, gap)
+    found = block.delimiters.match(block.reading.text, at, fields, gap)
     if found is None or found.lastgroup != "gap":
         return found
-    if final and block.final:
+    if final and block.reading.final:
         return None
     raise UndecidedError
 
@@ -45,10 +45,10 @@ def ask(block: Block, at: int, fields: str, gap: str = LAYOUT, *, final: bool = 
 def follows(block: Block, at: int, fields: str, *, is_cut: bool = True) -> bool:
     """Does one of the delimiters, or the end of the reply, follow at `at`? `is_cut`: the part of a delimiter with which
     the reply ends counts too."""
-    found = block.delimiters.match(block.text, at, fields, LAYOUT)
+    found = block.delimiters.match(block.reading.text, at, fields, LAYOUT)
     if found is None or found.lastgroup != "gap":
         return found is not None
-    if not block.final:
+    if not block.reading.final:
         raise UndecidedError
     return is_cut or found.end() == found.end(1)
 
@@ -57,10 +57,10 @@ def read_key(block: Block, begins: Delimiter) -> Head | None:
     """The argument that begins with this delimiter, if one does."""
     pairs, start = block.delimiters.pairs, begins.end()
     if pairs.tag_mark:
-        tag = tag_at(pairs.tag_mark, block.text, begins.end(1))
+        tag = tag_at(pairs.tag_mark, block.reading.text, begins.end(1))
         return Head(tag[2], tag.end()) if tag and not tag[1] and is_valid_name(tag[2]) else None
     if pairs.key_attribute:
-        head = block.delimiters.read_head("key_end", pairs.key_attribute, block.text, start)
+        head = block.delimiters.read_head("key_end", pairs.key_attribute, block.reading.text, start)
         if head is MORE:
             raise UndecidedError
         return head if head and not head.is_empty and is_valid_name(head.name) else None
@@ -74,7 +74,7 @@ def read_key(block: Block, begins: Delimiter) -> Head | None:
 
 def _read_value_start(block: Block, name: str, after: int, missing: str) -> Head | None:
     """The delimiters after the name of an argument, up to the one before its value."""
-    own, text, kind = block.delimiters, block.text, ""
+    own, text, kind = block.delimiters, block.reading.text, ""
     begins = ask(block, after, f"kind_start {_VALUE}")
     here = begins.end(1) if begins else own.skip_layout(text, after)
     is_broken = "\\" in text[after:here]
@@ -88,7 +88,7 @@ def _read_value_start(block: Block, name: str, after: int, missing: str) -> Head
     if begins:
         return Head(name, begins.end(), missing, False, is_broken, kind) if begins.lastgroup == "value" else None
     opens = _OPEN_LIKE.match(text, here)
-    if opens and opens.end() == len(text) and not block.final and opens.end() - here < NAME_LENGTH:
+    if opens and opens.end() == len(text) and not block.reading.final and opens.end() - here < NAME_LENGTH:
         raise UndecidedError
     is_other = here - after > OPENER_SPACE or (opens is not None and own.stands_for(opens[1]))
     return None if is_other else Head(name, here, own.pairs.value, False, is_broken)
@@ -96,7 +96,7 @@ def _read_value_start(block: Block, name: str, after: int, missing: str) -> Head
 
 def begin_pair(block: Block, begins: Delimiter) -> int:
     """An argument begins with this delimiter: enter its value."""
-    pairs, text, top, at = block.delimiters.pairs, block.text, block.stack[-1], begins.end(1)
+    pairs, text, top, at = block.delimiters.pairs, block.reading.text, block.stack[-1], begins.end(1)
     place = block.base + at
     key = read_key(block, begins)
     if key is None:
@@ -162,29 +162,27 @@ def _known_name(block: Block, name: str, place: int) -> str:
     bare = name[1:-1].strip(SPACES)
     if shape.has_property(name) or not shape.has_property(bare):
         return name
-    note(block, Code.DECORATED_NAME, place, f"the argument {name} was read as {bare!r}", place)
+    block.note(Code.DECORATED_NAME, place, f"the argument {name} was read as {bare!r}", place)
     return bare
 
 
 def give_up_pairs(block: Block, message: str, place: int, code: Code = Code.MALFORMED_MARKUP) -> None:
     """The call can't be read: skip the rest of it."""
-    fail(block, code, message, place)
+    block.fail(code, message, place)
     block.state = State.PAIRS_SKIP
 
 
 def note_missing(block: Block, delimiter: str, place: int, owner: int) -> None:
     """Record that there is no such delimiter at `place`."""
-    note(block, Code.MISSING_END_TAG, place, f"{delimiter} is missing", owner)
+    block.note(Code.MISSING_END_TAG, place, f"{delimiter} is missing", owner)
 
 
 def note_blanks(block: Block, found: Delimiter, delimiter: str) -> None:
     """Record blanks in the delimiter that was found, if there are some."""
     if delimiter[-1:] == "=" and found[found.lastgroup or 0] != delimiter:
-        note(
-            block, Code.TAG_WHITE_SPACE, block.base + found.end(1), f"blanks in {delimiter}", block.base + found.end(1)
-        )
+        block.note(Code.TAG_WHITE_SPACE, block.base + found.end(1), f"blanks in {delimiter}", block.base + found.end(1))
 
 
 def note_break(block: Block, at: int) -> None:
     """Record a line break that is written as `\\n`."""
-    note(block, Code.STRAY_TEXT, block.base + at, "a backslash and an n between marks were read as a line break")
+    block.note(Code.STRAY_TEXT, block.base + at, "a backslash and an n between marks were read as a line break")

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Final
 
 from xmltools.errors import Code
-from xmltools.parser.block import Block, Leaf, State, emit_cdata, fail, note, source_of
+from xmltools.parser.block import Block, Leaf, State
 from xmltools.parser.delimited_keys import ask, follows, note_missing, read_key, tag_at, tags
 from xmltools.parser.delimiters import (
     Delimiter,
@@ -45,7 +45,7 @@ def read_pair_value(block: Block, leaf: Leaf, text: str, at: int) -> int:
     if pairs.framing and kept > at and not leaf.decided:  # a line break before the end is not part of the value
         kept -= text.endswith("\n", at, kept)
         kept -= kept > at and text.endswith("\r", at, kept)
-    emit_cdata(block, leaf, text[at:kept])
+    block.emit_cdata(text[at:kept])
     try:
         if found is None:
             raise UndecidedError
@@ -56,7 +56,7 @@ def read_pair_value(block: Block, leaf: Leaf, text: str, at: int) -> int:
     except UndecidedError:
         return kept if kept > at else -1
     if leaf is block.leaf:  # what is there is content
-        emit_cdata(block, leaf, text[kept:after])
+        block.emit_cdata(text[kept:after])
     return after
 
 
@@ -79,7 +79,7 @@ def _read_tag(block: Block, leaf: Leaf, text: str, at: int) -> int:
     if text.startswith(pairs.end, at) and follows(block, at + len(pairs.end), "closer name"):
         own = f"{pairs.tag_mark}</{leaf.tag}>"
         if leaf.mixed:  # nobody can tell what belongs to it
-            fail(block, Code.MALFORMED_MARKUP, f"{own} is missing", place)
+            block.fail(Code.MALFORMED_MARKUP, f"{own} is missing", place)
         _end_value(block, leaf, place, "")
         note_missing(block, own, place, leaf.start)
         return at
@@ -108,7 +108,7 @@ def _read_end(block: Block, leaf: Leaf, text: str, at: int) -> int:
     unread = may_be_key and _begins_unread(block, leaf, text, found.end())
     if unread or field == "value":
         between = f"{pairs.value_end} and the next argument" if unread else f"{pairs.key_end} and {pairs.value}"
-        fail(block, Code.MALFORMED_MARKUP, f"there is text between {between}", place)
+        block.fail(Code.MALFORMED_MARKUP, f"there is text between {between}", place)
         block.discard = True
         end_leaf(block, leaf, place)
         block.state = State.PAIRS_SKIP
@@ -130,14 +130,14 @@ def _end_value(block: Block, leaf: Leaf, end: int, delimiter: str) -> None:
     one."""
     pairs = block.delimiters.pairs
     if pairs.framing and not leaf.decided:
-        tail = source_of(block, max(leaf.start, end - 2), end)
+        tail = block.source_of(max(leaf.start, end - 2), end)
         end -= 2 if tail.endswith("\r\n") else tail.endswith(("\n", "\r"))
     leaf.sections.append(end)
     end_leaf(block, leaf, end)
     block.state = State.PAIRS
     if leaf.literal >= 0 and delimiter != pairs.value_end:
         message = f"there is text between {pairs.value_end} and {delimiter[:80]}"
-        fail(block, Code.MALFORMED_MARKUP, message, leaf.literal)
+        block.fail(Code.MALFORMED_MARKUP, message, leaf.literal)
 
 
 def _is_end(block: Block, found: Delimiter) -> bool:
@@ -179,14 +179,14 @@ def _begins_example(block: Block, at: int) -> bool:
     """Is the delimiter of a name at `at` where a call would have it: at the start of a line, or after the delimiter of
     a block, or one that comes before each call of a section?"""
     place, dialect = block.base + at, block.dialect
-    before = source_of(block, max(block.start, place - len(dialect.opener) - _EXAMPLE_SPACE), place)
+    before = block.source_of(max(block.start, place - len(dialect.opener) - _EXAMPLE_SPACE), place)
     is_first = _is_at_line_start(block, at) or before.rstrip(SPACES).endswith(dialect.opener)
-    return is_first or any(source_of(block, place - len(each), place) == each for each in dialect.fillers)
+    return is_first or any(block.source_of(place - len(each), place) == each for each in dialect.fillers)
 
 
 def _is_at_line_start(block: Block, at: int) -> bool:
     place = block.base + at
-    return place == block.start or source_of(block, place - 1, place) in ("\n", "\r")
+    return place == block.start or block.source_of(place - 1, place) in ("\n", "\r")
 
 
 # -- wrong delimiters --------------------------------------------------------------------------------------------------
@@ -201,7 +201,7 @@ def _read_wrong_end(block: Block, leaf: Leaf, text: str, at: int) -> int:
     found = _END_LIKE.match(text, at)
     after = found.end() if found else at + 2
     is_cut = after == len(text) and after - at < NAME_LENGTH and text.startswith("</", at)
-    if is_cut and not block.final:
+    if is_cut and not block.reading.final:
         raise UndecidedError
     word = found[1].partition("=")[0] if found else ""
     if found is None or (word.lower() != leaf.tag.lower() and not block.delimiters.stands_for(word)):
@@ -211,16 +211,16 @@ def _read_wrong_end(block: Block, leaf: Leaf, text: str, at: int) -> int:
         if following is None or not _shows_end(block, following):
             return at + 1
     except UndecidedError:
-        if not block.final:
+        if not block.reading.final:
             raise
         return at + 1
-    if f"<{word}" in source_of(block, leaf.start, block.base + at):
+    if f"<{word}" in block.source_of(leaf.start, block.base + at):
         leaf.begun += 1
         return at + 1
     written = text[at:after]
     _end_value(block, leaf, block.base + at, written)
     message = f"{written!r:.80} ended the value, not {pairs.value_end}"
-    note(block, Code.MISMATCHED_END_TAG, block.base + at, message, leaf.start)
+    block.note(Code.MISMATCHED_END_TAG, block.base + at, message, leaf.start)
     return after
 
 
@@ -234,7 +234,7 @@ def _begins_unread(block: Block, leaf: Leaf, text: str, at: int) -> bool:
     found = _key_like(pairs.key, pairs.value != "").match(text, here)
     if found is None:
         return False
-    if found.end() == len(text) and found.end() - here < 2 * NAME_LENGTH and not block.final:
+    if found.end() == len(text) and found.end() - here < 2 * NAME_LENGTH and not block.reading.final:
         raise UndecidedError
     names = (*_KEY_WORD.findall(found[1] or ""), (found[2] or "").strip(SPACES))
     named = {each for name in names for each in (name, name.lower()) if shape.has_property(each)}
@@ -269,7 +269,7 @@ def grow(block: Block, leaf: Leaf, token: str) -> None:
         place = leaf.start + tag.start()
         if tag[1]:
             if len(open_ones) == 1 or parent.name != tag[2]:
-                return fail(block, Code.MALFORMED_MARKUP, f"</{tag[2]}> ends nothing that is open", place)
+                return block.fail(Code.MALFORMED_MARKUP, f"</{tag[2]}> ends nothing that is open", place)
             _close(block, parent, token, text[begun : tag.start()], beside)
             open_ones.pop()
             continue
@@ -279,11 +279,11 @@ def grow(block: Block, leaf: Leaf, token: str) -> None:
         parent.children.append(child)
         open_ones.append((child, at, []))
         block.element_count += 1
-        if len(open_ones) > block.limits.depth or block.element_count > block.limits.elements:
-            return fail(block, Code.LIMIT_EXCEEDED, f"there are too many elements in <{leaf.tag}>", place)
+        if len(open_ones) > block.reading.limits.depth or block.element_count > block.reading.limits.elements:
+            return block.fail(Code.LIMIT_EXCEEDED, f"there are too many elements in <{leaf.tag}>", place)
     element, _, beside = open_ones[-1]
     if len(open_ones) > 1:
-        return fail(block, Code.MALFORMED_MARKUP, f"<{element.name}> is not closed", element.offset)
+        return block.fail(Code.MALFORMED_MARKUP, f"<{element.name}> is not closed", element.offset)
     return _close(block, element, token, text, [*beside, text[at:]])
 
 
@@ -302,4 +302,4 @@ def _close(block: Block, element: Element, token: str, inner: str, beside: list[
         child.text = text
         element.children.append(child)
         message = f"<{element.name}> contained text beside elements, which was read as {name}"
-        note(block, Code.MIXED_CONTENT, element.offset, message, element.offset)
+        block.note(Code.MIXED_CONTENT, element.offset, message, element.offset)

@@ -14,23 +14,6 @@ from xmltools.parser.block import (
     Leaf,
     Path,
     State,
-    close_element,
-    close_top,
-    end_early,
-    fail,
-    field_of,
-    give_up,
-    is_block,
-    is_number,
-    knows_tool,
-    meet_opener,
-    name_tool,
-    note,
-    note_ignored,
-    note_space,
-    opens_block,
-    source_of,
-    stray_of,
 )
 from xmltools.parser.end_tags import refuse_second_end
 from xmltools.parser.json_states import begin_json_arguments, begin_json_body, begin_json_leaf
@@ -83,14 +66,14 @@ def read_body(block: Block, text: str, at: int) -> int:
         fence = read_fence(text, at)
         if fence is MORE:
             return -1
-        note(block, Code.CODE_FENCE, place, "the body of the block was in a code fence")
+        block.note(Code.CODE_FENCE, place, "the body of the block was in a code fence")
         return fence or at + 1
     elif text[at] == "[":
         message = f"the block contains a list of calls; each needs a <{block.dialect.block}> of its own"
-        give_up(block, Code.SEVERAL_CALLS, message, place)
+        block.give_up(Code.SEVERAL_CALLS, message, place)
         begin_json_body(block, place)
     elif is_json:
-        give_up(block, Code.INVALID_JSON, "there is no JSON object where the call belongs", place)
+        block.give_up(Code.INVALID_JSON, "there is no JSON object where the call belongs", place)
         block.state = State.SKIP
     else:
         block.state = State.MARKUP
@@ -105,9 +88,9 @@ def _bare_name(block: Block, text: str, at: int) -> int:
     if not word:
         return at
     place = block.base + at
-    note(block, Code.BARE_NAME, place, f"{word!r} was outside <{block.dialect.tool_name}>")
+    block.note(Code.BARE_NAME, place, f"{word!r} was outside <{block.dialect.tool_name}>")
     block.fields.add(block.dialect.tool_name)
-    name_tool(block, word, place)
+    block.name_tool(word, place)
     if text[end] == "{":
         begin_json_arguments(block, end, end)
     return end
@@ -121,9 +104,13 @@ def read_markup(block: Block, text: str, at: int) -> int:
         end = clean.end()
         if slash:
             return _end_tag(block, end - len(name) - 3, Tag(name, end, False))
-        if len(block.stack) > 1 and name != block.arguments_tag and block.dialect.body is not _TAGS:
-            return _begin_clean_value(block, text, name, end)
-        start = end - len(name) - 2
+        start, depth, limits = end - len(name) - 2, len(block.stack), block.reading.limits
+        is_value = depth > 1 and name != block.arguments_tag and block.dialect.body is not _TAGS
+        if is_value and not block.stray.too_deep and block.element_count < limits.elements and depth <= limits.depth:
+            block.element_count += 1
+            leaf = block.leaf = _begin_value(block, Element(name, block.base + start), name, end)
+            block.state = State.LEAF_START
+            return max(end, read_leaf_start(block, leaf, text, end)) if end < len(text) else end
         place = _start_tag(block, text, start, Tag(name, end, False))
         return place if place >= 0 or start == at else start
     here = skip_space(text, at)
@@ -137,7 +124,7 @@ def read_markup(block: Block, text: str, at: int) -> int:
     if following == "!":
         return _declaration(block, text, at)
     if following == "?":
-        note(block, Code.PROCESSING_INSTRUCTION, block.base + at, "a processing instruction was skipped")
+        block.note(Code.PROCESSING_INSTRUCTION, block.base + at, "a processing instruction was skipped")
         block.state = State.INSTRUCTION
         return at + 2
     tag = read_end_tag(text, at) if following == "/" else read_start_tag(text, at)
@@ -150,24 +137,12 @@ def read_markup(block: Block, text: str, at: int) -> int:
     return _end_tag(block, at, tag) if tag else _malformed(block, at)
 
 
-def _begin_clean_value(block: Block, text: str, name: str, end: int) -> int:
-    """After a start tag with nothing but the name of an argument, a property or an item."""
-    start = end - len(name) - 2
-    if block.stray.too_deep or block.element_count >= block.limits.elements or len(block.stack) > block.limits.depth:
-        return _start_tag(block, text, start, Tag(name, end, False))
-    block.element_count += 1
-    leaf = _begin_value(block, Element(name, block.base + start), name, end)
-    block.leaf = leaf
-    block.state = State.LEAF_START
-    return max(end, read_leaf_start(block, leaf, text, end)) if end < len(text) else end
-
-
 def _loose_text(block: Block, text: str, at: int) -> int:
     """Text where only elements belong: JSON, a value after all, or nothing at all."""
     top = block.stack[-1]
     if block.stray.too_deep == 0:
         if block.dialect.in_line and top.is_arguments:
-            end_early(block, block.base + at)
+            block.end_early(block.base + at)
             return at
         if top.loose:
             turn_into_text(block, top, block.base + at)
@@ -183,7 +158,7 @@ def _loose_text(block: Block, text: str, at: int) -> int:
                 if text[start] == "{":
                     begin_json_arguments(block, at, start)
                     return start
-    stray_of(block).start = block.base + at
+    block.own_stray().start = block.base + at
     block.state = State.STRAY
     return at
 
@@ -203,14 +178,14 @@ def read_stray(block: Block, text: str, at: int) -> int:
         return len(text)
     block.state = State.MARKUP
     start, top, is_outside = block.stray.start, block.stack[-1], len(block.stack) == 1
-    words = _BLANKS.sub(" ", source_of(block, start, block.base + end))
+    words = _BLANKS.sub(" ", block.source_of(start, block.base + end))
     words = _BREAKS.sub("\n", words).strip(SPACES)[:_STRAY_LENGTH]
     if (is_outside or top.is_arguments) and read_fence(words + "\n", 0) == len(words) + 1:
         block.stray.fenced = True
         if block.json is None or is_outside:
-            note(block, Code.CODE_FENCE, start, "the block contained a code fence", block.start)
+            block.note(Code.CODE_FENCE, start, "the block contained a code fence", block.start)
         return end
-    note(block, Code.STRAY_TEXT, start, "text between elements was skipped")
+    block.note(Code.STRAY_TEXT, start, "text between elements was skipped")
     may_be_arguments = top.is_arguments or (is_outside and block.name is not None)
     says_something = words.lower().strip(" .()") not in _NOTHING and any(map(str.isalnum, words))
     if may_be_arguments and says_something and not block.arguments_closed:
@@ -230,21 +205,21 @@ def _declaration(block: Block, text: str, at: int) -> int:
     if not opened:
         if not text[at + 2].isalpha():
             return _malformed(block, at)
-        give_up(block, Code.FORBIDDEN_MARKUP, f"the declaration at character {place} is not allowed there", place)
+        block.give_up(Code.FORBIDDEN_MARKUP, f"the declaration at character {place} is not allowed there", place)
         return at + 2
     if top.is_arguments and not top.element.children and block.json is None and not block.stray.too_deep:
         # A JSON object in CDATA: read as a leaf, so that the end of the section is found by the rules for values.
-        note(block, Code.JSON_ARGUMENTS, place, "the arguments were read from JSON")
+        block.note(Code.JSON_ARGUMENTS, place, "the arguments were read from JSON")
         begin_json_leaf(block, place)
         return at
-    note(block, Code.STRAY_TEXT, place, "CDATA between elements was skipped")
+    block.note(Code.STRAY_TEXT, place, "CDATA between elements was skipped")
     block.state = State.STRAY_CDATA
     return at + len(opened)
 
 
 def _malformed(block: Block, at: int) -> int:
     place = block.base + at
-    give_up(block, Code.MALFORMED_MARKUP, f"the < at character {place} begins no tag", place)
+    block.give_up(Code.MALFORMED_MARKUP, f"the < at character {place} begins no tag", place)
     return at + 1
 
 
@@ -255,7 +230,7 @@ def _chat_token(block: Block, text: str, at: int) -> int:
         if found is MORE:
             return -1
         if found:
-            note(block, Code.CHAT_TOKEN, block.base + at, f"{text[at:found]} was skipped", block.start)
+            block.note(Code.CHAT_TOKEN, block.base + at, f"{text[at:found]} was skipped", block.start)
             return found
     return _malformed(block, at)
 
@@ -263,23 +238,23 @@ def _chat_token(block: Block, text: str, at: int) -> int:
 def _end_tag(block: Block, at: int, tag: Tag) -> int:
     place, name = block.base + at, tag.name
     if block.stray.too_deep:
-        if name != block.arguments_tag and not is_block(block, name):
+        if name != block.arguments_tag and not block.is_block(name):
             block.stray.too_deep -= 1
             return tag.end
         block.stray.too_deep = 0
     if tag.spaced:
-        note_space(block, tag, place)
-    if close_element(block, name, place):
+        block.note_space(tag, place)
+    if block.close_element(name, place):
         return tag.end
     # `</args>` may be what is left of an argument: only the field's own name, in some spelling, ends `<arguments>`.
-    is_spelling = name not in block.dialect.arguments_words and field_of(block, name) == block.dialect.arguments
+    is_spelling = name not in block.dialect.arguments_words and block.field_of(name) == block.dialect.arguments
     if is_spelling and len(block.stack) == 2 and block.stack[-1].is_arguments:
-        note(block, Code.MISMATCHED_END_TAG, place, f"</{name}> closed <{block.arguments_tag}>")
-        close_top(block, place)
+        block.note(Code.MISMATCHED_END_TAG, place, f"</{name}> closed <{block.arguments_tag}>")
+        block.close_top(place)
     elif name in block.ending.ended_around:
         refuse_second_end(block, name, place)
     else:
-        note(block, Code.STRAY_END_TAG, place, f"</{name}> closed nothing")
+        block.note(Code.STRAY_END_TAG, place, f"</{name}> closed nothing")
     return tag.end
 
 
@@ -290,44 +265,45 @@ def _start_tag(block: Block, text: str, at: int, tag: Tag) -> int:
         return tag.end
     top, dialect, place, field = block.stack[-1], block.dialect, block.base + at, None
     if len(block.stack) == 1:
-        field = field_of(block, tag.name)
+        field = block.field_of(tag.name)
         if tag.name == dialect.block:
-            opens = opens_block(block, text, at)
+            opens = block.opens_block(text, at)
             if opens is MORE:
                 return -1
             if opens:
-                meet_opener(block, place)
+                block.meet_opener(place)
                 return at
         elif block.arguments_closed and field in block.fields and field != dialect.arguments:
             # After its arguments, a field that the call has already shows that another call begins.
-            note(block, Code.JOINED_CALLS, place, "another call is in the same block", block.start)
+            block.note(Code.JOINED_CALLS, place, "another call is in the same block", block.start)
             block.again = block.done = True
             return at
-    if not tag.is_xml and (top.is_arguments or not is_number(block, tag.name)):
-        if not (top.shape.has_property(tag.name) or (block.shape or ANY).has_property(tag.name)):
+    if not tag.is_xml and (top.is_arguments or not block.is_number(tag.name)):
+        if not (top.shape.has_property(tag.name) or block.stack[0].shape.has_property(tag.name)):
             return _chat_token(block, text, at)
-        note(block, Code.NOT_XML_NAME, place, f"{tag.name!r} is no XML name", block.base + tag.end)
+        block.note(Code.NOT_XML_NAME, place, f"{tag.name!r} is no XML name", block.base + tag.end)
+    limits = block.reading.limits
     block.element_count += 1
-    if block.element_count > block.limits.elements:
-        give_up(block, Code.LIMIT_EXCEEDED, f"the block has more than {block.limits.elements} elements", place)
-    if len(block.stack) > block.limits.depth:
-        give_up(block, Code.LIMIT_EXCEEDED, f"the block nests more than {block.limits.depth} elements", place)
-        stray_of(block).too_deep = 0 if tag.empty else 1
+    if block.element_count > limits.elements:
+        block.give_up(Code.LIMIT_EXCEEDED, f"the block has more than {limits.elements} elements", place)
+    if len(block.stack) > limits.depth:
+        block.give_up(Code.LIMIT_EXCEEDED, f"the block nests more than {limits.depth} elements", place)
+        block.own_stray().too_deep = 0 if tag.empty else 1
         return tag.end
     if tag.spaced:
-        note_space(block, tag, place)
+        block.note_space(tag, place)
     if field is not None:
         _open_field(block, field, tag, place)
     elif top.is_arguments and tag.name == block.arguments_tag and not top.shape.has_property(tag.name):
         if dialect.body is not _TAGS:
-            note(block, Code.JSON_ARGUMENTS, place, f"<{tag.name}> inside <{tag.name}>")
+            block.note(Code.JSON_ARGUMENTS, place, f"<{tag.name}> inside <{tag.name}>")
             open_arguments(block, tag, place)
         elif dialect.in_line:
-            end_early(block, place)
+            block.end_early(place)
         else:
-            meet_opener(block, place)
+            block.meet_opener(place)
     elif dialect.in_line and top.is_arguments and not top.shape.has_property(tag.name):
-        end_early(block, place)
+        block.end_early(place)
     else:
         _open_value(block, tag, place)
     return at if block.done else tag.end
@@ -335,19 +311,19 @@ def _start_tag(block: Block, text: str, at: int, tag: Tag) -> int:
 
 def _open_field(block: Block, field: str, tag: Tag, place: int) -> None:
     if field in block.fields:
-        fail(block, Code.DUPLICATE_FIELD, f"<{field}> is in the block twice", place)
+        block.fail(Code.DUPLICATE_FIELD, f"<{field}> is in the block twice", place)
     block.fields.add(field)
     is_arguments, start = field == block.dialect.arguments, block.base + tag.end
     if tag.name != field:
         code = Code.ARGUMENTS_TAG if is_arguments else Code.NAME_TAG
-        note(block, code, place, f"<{tag.name}> was read as <{field}>", start)
+        block.note(code, place, f"<{tag.name}> was read as <{field}>", start)
     if is_arguments:
         block.arguments_tag = tag.name
         block.stray.lost = -1
         _adopt_name(block)
         return open_arguments(block, tag, place)
     for name, _, _ in attributes_of(tag.attributes) if tag.attributes else ():
-        note_ignored(block, name, tag.name, place, start)
+        block.note_ignored(name, tag.name, place, start)
     leaf = Leaf(tag.name, Element(tag.name, place), ANY, start, None)
     leaf.exact = False
     leaf.decided = True
@@ -357,7 +333,7 @@ def _open_field(block: Block, field: str, tag: Tag, place: int) -> None:
 
 def _adopt_name(block: Block) -> None:
     """Take the name that is in another place, if there is none in its own place yet."""
-    if block.proposed is not None and block.name is None and knows_tool(block, block.proposed[0]):
+    if block.proposed is not None and block.name is None and block.knows_tool(block.proposed[0]):
         take_name(block)
 
 
@@ -369,23 +345,23 @@ def take_name(block: Block) -> None:
     block.proposed = None
     if element is not None and block.arguments.children:
         block.arguments.children = [each for each in block.arguments.children if each is not element]
-        place = element.offset
-        block.repairs = [each for each in block.repairs if (each.code, each.offset) != (Code.UNWRAPPED_ARGUMENT, place)]
-    note(block, Code.NAME_TAG, start, "the name of the tool was in another place", block.start)
-    name_tool(block, name, start)
+        block.repairs.pop((Code.UNWRAPPED_ARGUMENT, start), None)
+    block.note(Code.NAME_TAG, start, "the name of the tool was in another place", block.start)
+    block.name_tool(name, start)
 
 
 def open_arguments(block: Block, tag: Tag, place: int) -> None:
     """Enter the element that holds the arguments."""
     start = block.base + tag.end
-    container = Container(tag.name, block.arguments, block.shape or ANY, start, block.stack[0].path)
+    root = block.stack[0]
+    container = Container(tag.name, root.element, root.shape, start, root.path)
     container.is_arguments = True
     block.stack.append(container)
     block.state = State.MARKUP
     if tag.attributes:
         read_arguments(block, tag, place)
     if tag.empty:
-        close_top(block, start)
+        block.close_top(start)
 
 
 def _open_value(block: Block, tag: Tag, place: int) -> None:
@@ -396,19 +372,17 @@ def _open_value(block: Block, tag: Tag, place: int) -> None:
         is_name = tag.name in block.dialect.name_words and block.name is None and block.proposed is None
         _adopt_name(block)
         message = f"<{tag.name}> was outside <{block.dialect.arguments}>"
-        note(block, Code.UNWRAPPED_ARGUMENT, place, message, start)
-        if top.shape is ANY:
-            top.shape = block.shape or ANY
+        block.note(Code.UNWRAPPED_ARGUMENT, place, message, start)
     said = name_in(block, tag, top.shape)
     element = Element(name_of(block, tag, said, top.shape), place)
     others = read_attributes(block, tag, element, said) if tag.attributes else None
     if block.dialect.body is _TAGS and top.is_arguments and not top.shape.has_property(element.name):
         name = tag.name.lower()
         if name != element.name and top.shape.has_property(name):
-            note(block, Code.TAG_CASE, place, f"<{tag.name}> was read as <{name}>", start)
+            block.note(Code.TAG_CASE, place, f"<{tag.name}> was read as <{name}>", start)
             element.name = name
     if not element.name or not is_valid_name(element.name):
-        fail(block, Code.INVALID_NAME, f"{element.name[:60]!r} is no name for an argument", place)
+        block.fail(Code.INVALID_NAME, f"{element.name[:60]!r} is no name for an argument", place)
     leaf = _begin_value(block, element, tag.name, tag.end)
     if others:
         read_properties(block, others, leaf, tag.empty)
@@ -423,8 +397,8 @@ def _begin_value(block: Block, element: Element, tag: str, end: int) -> Leaf:
     shape = top.shape.child(element.name)
     path = None if top.path is None or block.discard else path_of(block, element.name, top.path)
     leaf = Leaf(tag, element, shape, block.base + end, path)
-    leaf.decided = shape.is_text or not shape.exact
-    leaf.exact = shape.exact and not top.loose
+    if top.loose:
+        leaf.exact = False
     if top.element.children is not None and not block.discard:
         top.element.children.append(element)
     return leaf

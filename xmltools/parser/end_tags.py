@@ -18,25 +18,7 @@ from xmltools.parser.block import (
     Candidate,
     Leaf,
     State,
-    close_element,
-    depth_of,
-    emit,
-    emit_cdata,
-    emit_text,
-    ending_of,
-    fail,
-    field_of,
-    flush_delta,
-    is_block,
-    is_number,
-    name_tool,
-    note,
-    note_opener,
-    put_aside,
-    set_literal,
-    source_of,
 )
-from xmltools.syntax.embedded_markup import count_blocks, count_sections
 from xmltools.syntax.markup import (
     CDATA_OPEN,
     CLEAN_NEXT,
@@ -52,7 +34,6 @@ from xmltools.syntax.markup import (
     read_name,
     skip_space,
 )
-from xmltools.tools.schema import ANY
 
 _TAGS: Final = re.compile(r"<(/?)[ \t\r\n]*([^ \t\r\n<>/=\"'&]+)(?=[ \t\r\n<>/]|\Z)")
 
@@ -62,16 +43,16 @@ def end_section(block: Block, leaf: Leaf) -> None:
     if not block.discard:
         leaf.sections.append(block.ending.section)
     leaf.counted = block.ending.section + 3
-    ending_of(block).section = -1
+    block.own_ending().section = -1
     block.state = State.TEXT
-    emit_text(block, leaf, block.ending.aside.take())
+    block.emit_text(block.ending.aside.take())
 
 
 def continue_cdata(block: Block, leaf: Leaf) -> None:
     """The last `]]>` was content."""
-    note(block, Code.UNSPLIT_CDATA_END, block.ending.section, "]]> inside CDATA was read as content", leaf.start)
-    emit_cdata(block, leaf, "]]>" + block.ending.aside.take())
-    ending_of(block).section = -1
+    block.note(Code.UNSPLIT_CDATA_END, block.ending.section, "]]> inside CDATA was read as content", leaf.start)
+    block.emit_cdata("]]>" + block.ending.aside.take())
+    block.own_ending().section = -1
     block.state = State.CDATA
 
 
@@ -83,15 +64,15 @@ def meet_candidate(block: Block, leaf: Leaf, text: str, at: int, tag: Tag, kind:
             end_section(block, leaf)
         _end_own(block, leaf, tag.spaced, place)
         return tag.end
-    ending_of(block).candidate = Candidate(kind, tag, place, block.ending.section, block.ending.aside.take())
-    put_aside(block, text[at : tag.end])
+    block.own_ending().candidate = Candidate(kind, tag, place, block.ending.section, block.ending.aside.take())
+    block.put_aside(text[at : tag.end])
     block.state = State.END_TAIL
     return tag.end
 
 
 def _end_own(block: Block, leaf: Leaf, spaced: bool, place: int) -> None:
     if spaced:
-        note(block, Code.TAG_WHITE_SPACE, place, f"white space before the name in </{leaf.tag}>", leaf.start)
+        block.note(Code.TAG_WHITE_SPACE, place, f"white space before the name in </{leaf.tag}>", leaf.start)
     end_leaf(block, leaf, place)
 
 
@@ -116,7 +97,7 @@ def read_end_tail(block: Block, leaf: Leaf, text: str, at: int) -> int:
     candidate = block.ending.candidate
     here = skip_space(text, at)
     if here > at:
-        put_aside(block, text[at:here])
+        block.put_aside(text[at:here])
     follows = MORE if here == len(text) else _may_follow(block, leaf, candidate.kind, text, here)
     if follows is not MORE and not follows and candidate.kind in (OTHER, AROUND):
         # It may end what is around the leaf, and the leaf with it.
@@ -129,13 +110,13 @@ def read_end_tail(block: Block, leaf: Leaf, text: str, at: int) -> int:
         return here
     tag = block.ending.aside.take()
     if block.ending.section >= 0:
-        ending_of(block).aside.append(candidate.between)
-        ending_of(block).aside.append(tag)
+        block.own_ending().aside.append(candidate.between)
+        block.own_ending().aside.append(tag)
         continue_cdata(block, leaf)
     else:
         block.state = State.TEXT
-        set_literal(block, leaf, candidate.place, pasted=True)
-        emit_text(block, leaf, tag)
+        leaf.set_literal(candidate.place, pasted=True)
+        block.emit_text(tag)
     block.ending.aside.clear()
     return here
 
@@ -146,35 +127,16 @@ def _is_claimed(block: Block, leaf: Leaf, candidate: Candidate, at: int) -> bool
     in_section = block.ending.section >= 0
     if not in_section and leaf.literal < 0:
         return False
-    if not count_examples(block, leaf, block.ending.section if in_section else candidate.place):
+    if not block.count_examples(block.ending.section if in_section else candidate.place):
         return False
     if not block.ending.claimed:
-        ending_of(block).held_reader = leaf.reader
+        block.own_ending().held_reader = leaf.reader
         leaf.reader = None
     candidate.after = block.base + at
     candidate.sections = len(leaf.sections)
     candidate.repairs = len(block.repairs)
-    ending_of(block).claimed.append(candidate)
+    block.own_ending().claimed.append(candidate)
     return True
-
-
-def count_examples(block: Block, leaf: Leaf, place: int) -> int:
-    """How many examples are open in the leaf at `place`: sections inside of CDATA, blocks outside."""
-    if not leaf.exact and not block.raw.is_whole:
-        return 0  # nothing of it is kept
-    in_section = block.ending.section >= 0
-    start = leaf.counted if in_section else max(leaf.counted, leaf.literal)
-    if start >= block.base:
-        text, base = block.text, block.base
-    else:
-        text, base = source_of(block, start, place), start
-    if in_section:
-        leaf.claims = count_sections(text, start - base, place - base, leaf.claims)
-    else:
-        words = block.dialect.block, block.arguments_tag
-        leaf.claims = count_blocks(text, start - base, place - base, leaf.claims, *words)
-    leaf.counted = place
-    return leaf.claims
 
 
 def is_next_section(block: Block, leaf: Leaf, after: int) -> bool | None:
@@ -182,11 +144,11 @@ def is_next_section(block: Block, leaf: Leaf, after: int) -> bool | None:
 
     Not if an example claims it. But `]]>` written in two sections, in one of the usual ways, is `]]>` as content.
     """
-    if count_examples(block, leaf, block.ending.section):
-        if after + 2 > block.base + len(block.text):
+    if block.count_examples(block.ending.section):
+        if after + 2 > block.base + len(block.reading.text):
             return MORE
-        before = source_of(block, block.ending.section - 2, block.ending.section)
-        content = source_of(block, after, after + 2)
+        before = block.source_of(block.ending.section - 2, block.ending.section)
+        content = block.source_of(after, after + 2)
         if not (before == "]]" and content.startswith(">")) and not (before.endswith("]") and content == "]>"):
             return NO
         leaf.claims -= 1
@@ -205,17 +167,17 @@ def _release(block: Block, leaf: Leaf, end: int) -> None:
     at = first.section if in_section else first.place
     for mark in leaf.sections[first.sections :]:
         if in_section:
-            emit(block, leaf, source_of(block, at, mark))
+            block.emit(block.source_of(at, mark))
         else:
-            emit_text(block, leaf, source_of(block, at, mark - len(CDATA_OPEN)))
-            emit(block, leaf, reader.open_cdata())
+            block.emit_text(block.source_of(at, mark - len(CDATA_OPEN)))
+            block.emit(reader.open_cdata())
         at = mark + 3 if in_section else mark
         in_section = not in_section
     if in_section:
-        emit(block, leaf, source_of(block, at, end))
+        block.emit(block.source_of(at, end))
     else:
         reader.literal = leaf.literal >= 0
-        emit_text(block, leaf, source_of(block, at, end))
+        block.emit_text(block.source_of(at, end))
 
 
 def confirm_end(block: Block, leaf: Leaf, candidate: Candidate) -> None:
@@ -225,21 +187,21 @@ def confirm_end(block: Block, leaf: Leaf, candidate: Candidate) -> None:
     if block.ending.claimed:
         _release(block, leaf, block.ending.section if block.ending.section >= 0 else place)
     if block.ending.section >= 0:
-        ending_of(block).aside.append(candidate.between)
+        block.own_ending().aside.append(candidate.between)
         end_section(block, leaf)
     if kind == OWN:
         _end_own(block, leaf, candidate.spaced, place)
     elif kind == OTHER:
-        note(block, Code.MISMATCHED_END_TAG, place, f"another end tag closed <{leaf.tag}>", leaf.start)
+        block.note(Code.MISMATCHED_END_TAG, place, f"another end tag closed <{leaf.tag}>", leaf.start)
         end_leaf(block, leaf, place)
     elif kind == AROUND:
-        ending_of(block).ended_around[leaf.tag] = candidate.name
+        block.own_ending().ended_around[leaf.tag] = candidate.name
         end_leaf(block, leaf, place, cut=True)
-        close_element(block, candidate.name, place, leaf)
+        block.close_element(candidate.name, place, leaf)
     else:
         _refuse_garbage(block, leaf, place)
         end_leaf(block, leaf, place, cut=True)
-        close_element(block, block.arguments_tag, place, leaf)
+        block.close_element(block.arguments_tag, place, leaf)
 
 
 def _refuse_garbage(block: Block, leaf: Leaf, end: int) -> None:
@@ -247,7 +209,7 @@ def _refuse_garbage(block: Block, leaf: Leaf, end: int) -> None:
     if leaf.literal < 0 or block.discard:
         return
     start = leaf.sections[-1] + 3 if leaf.sections else leaf.start
-    text = source_of(block, start, end)
+    text = block.source_of(start, end)
     for found in _TAGS.finditer(text):
         name = found[2]
         if name in block.ending.ended_around and found[1]:
@@ -259,12 +221,12 @@ def _refuse_garbage(block: Block, leaf: Leaf, end: int) -> None:
         elif name != leaf.tag and not found[1] and block.stack[-1].shape.has_property(name):
             message = f"<{name}> is in the value of <{leaf.tag}>, which was not closed"
             hint = f"Close <{leaf.tag}> with </{leaf.tag}> before <{name}>."
-        elif found[1] and depth_of(block, name) > 1:
+        elif found[1] and block.depth_of(name) > 1:
             message = f"</{name}> is in the value of <{leaf.tag}>, which was not closed"
             hint = f"Close <{leaf.tag}> with </{leaf.tag}> before </{name}>."
         else:
             continue
-        fail(block, Code.MALFORMED_MARKUP, message, start + found.start(), hint)
+        block.fail(Code.MALFORMED_MARKUP, message, start + found.start(), hint)
         return
 
 
@@ -273,14 +235,14 @@ def refuse_second_end(block: Block, tag: str, place: int) -> None:
     around = block.ending.ended_around[tag]
     message = f"it is not clear where the value of <{tag}> ends: </{tag}> comes after </{around}>"
     hint = f"Write </{tag}> before </{around}>; put a value that contains tags in <![CDATA[...]]>."
-    fail(block, Code.MALFORMED_MARKUP, message, place, hint)
+    block.fail(Code.MALFORMED_MARKUP, message, place, hint)
 
 
 def _may_follow(block: Block, leaf: Leaf, kind: int, text: str, at: int) -> int | bool | None:
     """May what is at `at` follow the leaf, if an end tag of this kind ended it (protocol, 4.5 and 4.6)?"""
     if text[at] != "<":
         if block.dialect.in_line and kind == OWN:
-            return source_of(block, block.base + at - 1, block.base + at) == "\n"
+            return block.source_of(block.base + at - 1, block.base + at) == "\n"
         # The end of a fence that was opened before the arguments comes after the last of them.
         return read_fence(text, at) if block.stray.fenced and text[at] == "`" and kind == OWN else NO
     if at + 1 == len(text):
@@ -292,7 +254,7 @@ def _may_follow(block: Block, leaf: Leaf, kind: int, text: str, at: int) -> int 
         tag = read_end_tag(text, at)
         if tag is MORE:
             return MORE
-        return bool(tag and is_block(block, tag.name))
+        return bool(tag and block.is_block(tag.name))
     if kind == AROUND:
         return NO
     if following == "/":
@@ -301,13 +263,13 @@ def _may_follow(block: Block, leaf: Leaf, kind: int, text: str, at: int) -> int 
             return name
         if kind == OTHER:
             return name == block.stack[-1].tag
-        return depth_of(block, name) >= 0 or leaf.literal < 0
+        return block.depth_of(name) >= 0 or leaf.literal < 0
     return _starts_sibling(block, leaf, kind, text, at)
 
 
 def _may_follow_around(block: Block, tag: str, text: str, at: int) -> int | bool | None:
     """May what is at `at` follow the open element `tag` of the arguments, if its end tag ended it (protocol, 4.6)?"""
-    depth = depth_of(block, tag)
+    depth = block.depth_of(tag)
     if depth < 2 or text[at] != "<":
         return NO
     if at + 1 == len(text):
@@ -335,17 +297,17 @@ def _starts_sibling(block: Block, leaf: Leaf, kind: int, text: str, at: int) -> 
         return MORE
     if name is NO:
         return leaf.tag in block.dialect.argument_words and text.startswith(f"{leaf.tag}=", at + 1)
-    return (untouched and (is_xml_name(name) or is_number(block, name))) or _is_sibling(block, leaf, name)
+    return (untouched and (is_xml_name(name) or block.is_number(name))) or _is_sibling(block, leaf, name)
 
 
 def _is_sibling(block: Block, leaf: Leaf, name: str) -> bool:
     """Can an element called `name` follow the leaf by what is declared?"""
     dialect, top = block.dialect, block.stack[-1]
+    if top.shape.knows(name, leaf.tag):
+        return True
     if len(block.stack) == 1:
-        if field_of(block, name) is not None:
-            return True
-        return (block.shape or ANY).knows(name, leaf.tag)
-    return name == dialect.argument or top.shape.knows(name, leaf.tag) or name in dialect.argument_words
+        return block.field_of(name) is not None
+    return name in (dialect.argument, *dialect.argument_words)
 
 
 def end_leaf(block: Block, leaf: Leaf, place: int, *, cut: bool = False) -> None:
@@ -353,10 +315,10 @@ def end_leaf(block: Block, leaf: Leaf, place: int, *, cut: bool = False) -> None
     leaf.end = place
     leaf.cut = cut
     if leaf.reader is not None and not leaf.reader.idle:  # an idle one holds nothing back
-        emit(block, leaf, leaf.reader.end(cut=cut))
+        block.emit(leaf.reader.end(cut=cut))
     if leaf.attributes is not None and not block.discard:
         end_attributes(block, leaf, place)
-    flush_delta(block)
+    block.flush_delta()
     if not block.discard:
         block.leaves.append(leaf)
     if leaf.capture is not None:
@@ -375,10 +337,10 @@ def _end_field(block: Block, leaf: Leaf, value: str) -> None:
     if leaf.tag in block.dialect.name_words:
         block.proposed = value, leaf.start, leaf.element
     elif not is_valid_name(value):
-        fail(block, Code.INVALID_NAME, f"{value[:60]!r} is no name", leaf.element.offset)
-    elif leaf.tag != block.dialect.tool_name and field_of(block, leaf.tag) == block.dialect.server_name:
+        block.fail(Code.INVALID_NAME, f"{value[:60]!r} is no name", leaf.element.offset)
+    elif leaf.tag != block.dialect.tool_name and block.field_of(leaf.tag) == block.dialect.server_name:
         block.server = value or None
     elif value and block.name is None:
         if block.proposed is not None and block.proposed[2] is None:
-            note_opener(block, Code.IGNORED_ATTRIBUTE, "attributes of the block were skipped")
-        name_tool(block, value, leaf.start)
+            block.note_opener(Code.IGNORED_ATTRIBUTE, "attributes of the block were skipped")
+        block.name_tool(value, leaf.start)

@@ -7,9 +7,9 @@ from operator import attrgetter
 from typing import Any, Final
 
 from xmltools.dialects import Body, hint_of
-from xmltools.errors import CallError, Code, Repair
+from xmltools.errors import CallError, Code
 from xmltools.models import ToolCall
-from xmltools.parser.block import Block, Failure, Leaf, guess_shape, note, note_ampersands, source_of
+from xmltools.parser.block import Block, Failure, Leaf
 from xmltools.parser.cut_off_replies import cut_off
 from xmltools.parser.decode_text import TextReader
 from xmltools.parser.delimited_values import grow
@@ -32,7 +32,7 @@ def conclude(block: Block, end: int, text: str, base: int, strict: bool) -> Tool
 
     `end` is the block's end in the stream. It is in `text`, whose first character is at `base` in the stream.
     """
-    block.text, block.base = text, base
+    block.reading.text, block.base = text, base
     dialect = block.dialect
     arguments: dict[str, Any] = {}
     try:
@@ -55,12 +55,12 @@ def conclude(block: Block, end: int, text: str, base: int, strict: bool) -> Tool
             _judge(block, reading, shape)
         forbidden = find_forbidden(text, block.start - base, end - base)
         if forbidden >= 0 and dialect.body is _ELEMENTS:
-            note(block, Code.FORBIDDEN_CHARACTER, base + forbidden, f"{text[forbidden]!r} is no character of XML")
-        repairs = sorted([*block.repairs, *reading.repairs], key=_PLACE)
+            block.note(Code.FORBIDDEN_CHARACTER, base + forbidden, f"{text[forbidden]!r} is no character of XML")
+        repairs = sorted([*block.repairs.values(), *reading.repairs], key=_PLACE)
         if strict and repairs:
             raise NoCallError(repairs[0].code, f"strict: {repairs[0].message}", repairs[0].offset)
         return ToolCall.unchecked(
-            id=block.call_id or "",
+            id=block.reading.call_id or "",
             name=block.name,
             arguments=arguments,
             server=server,
@@ -82,7 +82,7 @@ def _error(block: Block, end: int, failure: Failure, arguments: dict[str, Any]) 
         if block.leaf is not None:
             unfinished.append(block.leaf.element)
         complete = [child for child in block.arguments.children or [] if child not in unfinished]
-        arguments = read_arguments(complete, guess_shape(block)).arguments
+        arguments = read_arguments(complete, block.guess_shape()).arguments
     return CallError(
         code=failure.code,
         span=(block.start, end),
@@ -91,7 +91,7 @@ def _error(block: Block, end: int, failure: Failure, arguments: dict[str, Any]) 
         name=block.name,
         server=block.server,
         arguments=arguments,
-        source=source_of(block, block.start, end) if block.raw.is_whole else "",
+        source=block.source_of(block.start, end) if block.raw.is_whole else "",
         # A limit may have been met by text that turned out to begin the next block.
         offset=None if failure.place is None else min(failure.place, end),
     )
@@ -99,7 +99,7 @@ def _error(block: Block, end: int, failure: Failure, arguments: dict[str, Any]) 
 
 def _find_tool(block: Block) -> tuple[str, ObjectShape | None]:
     """The server of the tool that the block names, and the shape of its arguments."""
-    toolbox, default, named = block.toolbox, block.dialect.default_server, block.server
+    toolbox, default, named = block.reading.toolbox, block.dialect.default_server, block.server
     if toolbox is None:
         return named or default, None
     name = block.name or ""
@@ -112,13 +112,13 @@ def _find_tool(block: Block) -> tuple[str, ObjectShape | None]:
         if name in toolbox.names and not names_servers:
             hint = _NO_SERVER
         start = block.name_start
-        place = block.base + skip_space(block.text, start - block.base) if start >= 0 else None
+        place = block.base + skip_space(block.reading.text, start - block.base) if start >= 0 else None
         raise NoCallError(Code.UNKNOWN_TOOL, message, place, hint)
     if named is not None:
         message = f"there is no server {named!r}: the tool is on {found[0]!r}"
-        note(block, Code.WRONG_SERVER, block.start, message)
+        block.note(Code.WRONG_SERVER, block.start, message)
     elif names_servers:
-        note(block, Code.MISSING_SERVER, block.start, f"the tool is on server {found[0]!r}")
+        block.note(Code.MISSING_SERVER, block.start, f"the tool is on server {found[0]!r}")
     return found
 
 
@@ -127,7 +127,7 @@ def _refuse_lost(block: Block, shape: ObjectShape | None) -> None:
     lost = block.stray.lost
     if block.arguments.children or block.json is not None or not (shape is None or shape.properties):
         return
-    what = "an attribute" if block.text[lost - block.base] == "<" else "text"
+    what = "an attribute" if block.reading.text[lost - block.base] == "<" else "text"
     message = f"there is {what} where the arguments belong, and no argument"
     hint = f"Write each argument as an element of its own in <{block.dialect.arguments}>: <path>a.py</path>."
     raise NoCallError(Code.MALFORMED_MARKUP, message, lost, hint)
@@ -163,19 +163,20 @@ def _read_arguments(block: Block, end: int, body: Envelope | None, shape: Object
         wrapped = _wrapped(block, shape) if is_usual and len(children) == 1 else None
         if wrapped is not None:
             return read_object(wrapped, shape, block.start)
-        return read_arguments(children, shape, depth=block.limits.depth, json_is_usual=is_usual)
+        return read_arguments(children, shape, depth=block.reading.limits.depth, json_is_usual=is_usual)
     if body is not None:
         return read_object(body.arguments(shape or ANY), shape, json.start)
     if children:
         message = "there are elements beside the JSON object in the arguments"
         raise NoCallError(Code.INVALID_JSON, message, children[0].offset)
     if json.element is None:
-        text, written = source_of(block, json.start, json.end) + "}" * json.lacks_brace, json.start
+        text, written = block.source_of(json.start, json.end) + "}" * json.lacks_brace, json.start
     else:
         text = json.element.text.rstrip(SPACES)
         if text.endswith("```"):
             text = text.rstrip("`")
-        written = base + block.text.find(text, json.start - base, end - base)  # not to be found if it was decoded
+        place = block.reading.text.find(text, json.start - base, end - base)
+        written = base + place  # not to be found if it was decoded
     return read_object(read_object_of(block, json, text, written), shape, json.start)
 
 
@@ -185,13 +186,14 @@ def _wrapped(block: Block, shape: ObjectShape | None) -> dict[str, Any] | None:
     if pairs is None or shape is None or child.name not in pairs.wrappers or shape.declares(child.name):
         return None
     try:
-        value, slips = loads_lenient(child.text, depth=block.limits.depth, loose=True)
+        value, slips = loads_lenient(child.text, depth=block.reading.limits.depth, loose=True)
     except JSONError:
         return None
     if not isinstance(value, dict) or not value or not all(map(shape.has_property, value)):
         return None
-    note(block, Code.JSON_ARGUMENTS, child.offset, f"the arguments were read from the argument {child.name!r}")
-    block.repairs += [Repair(code, child.offset, message) for code, _, message in slips]
+    block.note(Code.JSON_ARGUMENTS, child.offset, f"the arguments were read from the argument {child.name!r}")
+    for code, _, message in slips:
+        block.add_repair(code, child.offset, message)
     return value
 
 
@@ -199,7 +201,7 @@ def _wrapped(block: Block, shape: ObjectShape | None) -> dict[str, Any] | None:
 
 
 def _read_leaves(block: Block) -> None:
-    text, base, pairs = block.text, block.base, block.dialect.pairs
+    text, base, pairs = block.reading.text, block.base, block.dialect.pairs
     mark = pairs.tag_mark if pairs is not None else ""
     for leaf in block.leaves:
         element, start, end = leaf.element, leaf.start - base, leaf.end - base
@@ -213,14 +215,14 @@ def _read_leaves(block: Block) -> None:
         if element.nil and value:
             element.nil = False
             message = f"<{leaf.tag}> is null but contains text"
-            note(block, Code.IGNORED_ATTRIBUTE, element.offset, message, leaf.start)
+            block.note(Code.IGNORED_ATTRIBUTE, element.offset, message, leaf.start)
     for element, start, end in block.nodes or ():
         element.inner = text[start - base : end - base]
 
 
 def _leaf_text(block: Block, leaf: Leaf) -> str:
     """The value of a leaf, and what was odd about how it was written."""
-    text, base, sections, after = block.text, block.base, leaf.sections, leaf.end - block.base
+    text, base, sections, after = block.reading.text, block.base, leaf.sections, leaf.end - block.base
     if leaf.given is not None:
         return leaf.given
     if len(sections) == 2 and sections[0] - leaf.start == len(CDATA_OPEN) and sections[1] + 3 == leaf.end:
@@ -266,12 +268,12 @@ def _gap(comment: re.Match[str]) -> str:
 
 def _note_oddities(block: Block, leaf: Leaf, start: int, turn: int, end: int) -> None:
     """Note what a run of plain text has that should be escaped. From `turn` on it is literal."""
-    text, base = block.text, block.base
+    text, base = block.reading.text, block.base
     if text.find("&", start, turn) >= 0:
-        note_ampersands(block, text, start, turn, base, leaf.start)
+        block.note_ampersands(text, start, turn, base, leaf.start)
     if turn < end:
         is_comment = not leaf.shape.exact and text.startswith("<!--", turn) and text.find("-->", turn, end) >= 0
         message = "a comment in the value was skipped" if is_comment else "a < that begins no markup was kept"
-        note(block, Code.BARE_LESS_THAN, leaf.literal, message, leaf.start)
+        block.note(Code.BARE_LESS_THAN, leaf.literal, message, leaf.start)
     if (section_end := text.find("]]>", start, turn)) >= 0:
-        note(block, Code.BARE_CDATA_END, base + section_end, "]]> in plain text was kept", leaf.start)
+        block.note(Code.BARE_CDATA_END, base + section_end, "]]> in plain text was kept", leaf.start)

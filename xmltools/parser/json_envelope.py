@@ -11,8 +11,8 @@ import re
 from typing import Any, Final, NoReturn
 
 from xmltools.dialects import Body, hint_of
-from xmltools.errors import Code, Repair
-from xmltools.parser.block import Block, Failure, JSONObject, knows_tool, note, note_opener, resolve_name, source_of
+from xmltools.errors import Code
+from xmltools.parser.block import Block, Failure, JSONObject
 from xmltools.parser.elements import take_name
 from xmltools.syntax.json_reader import (
     JSONDepthError,
@@ -47,7 +47,7 @@ def read_object_of(block: Block, json: JSONObject, text: str, written: int) -> d
     already that elements belong there.
     """
     pairs, is_forge, place = block.dialect.pairs, block.dialect.body is Body.ELEMENTS, json.start
-    depth, is_exact = block.limits.depth, written >= place
+    depth, is_exact = block.reading.limits.depth, written >= place
     try:
         if pairs is not None and (pairs.python or pairs.quote):
             value, slips = loads_call(text, pairs.quote, depth=depth)
@@ -63,11 +63,9 @@ def read_object_of(block: Block, json: JSONObject, text: str, written: int) -> d
     if not isinstance(value, dict):
         raise NoCallError(Code.INVALID_JSON, "the JSON is no object", place)
     tells_python = (json.is_body and is_exact) or (pairs is not None and pairs.json)
-    block.repairs += [
-        Repair(code, place + offset, message)
-        for code, offset, message in slips
-        if tells_python or code is not Code.PYTHON_LITERAL
-    ]
+    for code, offset, message in slips:
+        if tells_python or code is not Code.PYTHON_LITERAL:
+            block.add_repair(code, place + offset, message)
     return value
 
 
@@ -80,7 +78,7 @@ class Envelope:
         self._json = json
         self._said: dict[Code, str] = {}  # what was read in another spelling, or ignored
         self._is_wrapped = False  # what is beside the arguments is not one of them
-        text = source_of(block, json.start, json.end) + "}" * json.lacks_brace
+        text = block.source_of(json.start, json.end) + "}" * json.lacks_brace
         members = read_object_of(block, json, text, json.start)
         announced, proposed = block.name, block.proposed
         if proposed is not None and not self._says_name(proposed[0], members):
@@ -89,11 +87,11 @@ class Envelope:
             self._rest = self._unwrap(self._with_arguments(members))
         else:
             if proposed is not None:
-                note_opener(block, Code.IGNORED_ATTRIBUTE, "attributes of the block were skipped")
+                block.note_opener(Code.IGNORED_ATTRIBUTE, "attributes of the block were skipped")
             self._rest = self._unwrap(members)
             block.name = self._take_name(self._tool_key())
-        resolve_name(block)
-        if block.call_id is not None and block.name != announced:
+        block.resolve_name()
+        if block.reading.call_id is not None and block.name != announced:
             self._refuse(Code.DUPLICATE_FIELD, f"both {announced} and {block.name} are named as the tool")
         servers = [key for key in dialect.json_server_name if key in self._rest and self._names_server(key)]
         block.server = self._take_name(self._one_of(servers, dialect.json_server_name))
@@ -106,7 +104,7 @@ class Envelope:
         wrapper = self._one_of([*usual, *others], dialect.json_arguments)
         value = rest.pop(wrapper) if wrapper is not None else None
         if isinstance(value, str):
-            note(block, Code.JSON_STRING, json.start, "the arguments were a string that contains JSON")
+            block.note(Code.JSON_STRING, json.start, "the arguments were a string that contains JSON")
             value = read_object_of(block, json, value, -1)
         elif value is not None and not isinstance(value, dict):
             self._refuse(Code.INVALID_ARGUMENTS, f"expected an object with the arguments, got {value!r:.60}")
@@ -122,7 +120,8 @@ class Envelope:
         if json.lacks_brace and (beside or any(key in inside and not shape.has_property(key) for key in keys)):
             # A brace of the arguments is missing, and nobody knows where it belongs.
             raise NoCallError(Code.INVALID_JSON, _NO_BRACE, json.end)
-        block.repairs += [Repair(code, json.start, message) for code, message in self._said.items()]
+        for code, message in self._said.items():
+            block.add_repair(code, json.start, message)
         return inside | beside if beside else inside
 
     def _is_beside(self, key: str, is_given: bool, shape: Shape) -> bool:
@@ -155,7 +154,7 @@ class Envelope:
     def _says_name(self, proposed: str, members: dict[str, Any]) -> bool:
         """Does the body name the tool, as the opener does? A key that may be an argument does not count (protocol,
         2.6)."""
-        dialect, toolbox = self._dialect, self._block.toolbox
+        dialect, toolbox = self._dialect, self._block.reading.toolbox
         tool = toolbox.resolve(proposed) if toolbox is not None else None
         if toolbox is not None and tool is not None:
             shape = self._shape(tool)
@@ -172,7 +171,7 @@ class Envelope:
             return members
         if json.lacks_brace:
             raise NoCallError(Code.INVALID_JSON, _NO_BRACE, json.end)
-        note(self._block, Code.JSON_ARGUMENTS, json.start, "the arguments were read from JSON")
+        self._block.note(Code.JSON_ARGUMENTS, json.start, "the arguments were read from JSON")
         return {keys[0]: members}
 
     # -- keys ----------------------------------------------------------------------------------------------------------
@@ -202,7 +201,7 @@ class Envelope:
         rest, dialect = self._rest, self._dialect
         found = [key for key in dialect.json_tool_names if key in rest]
         if len(found) > 1:
-            tools = [key for key in found if knows_tool(self._block, _text(rest, key))]
+            tools = [key for key in found if self._block.knows_tool(_text(rest, key))]
             chosen = tools[0] if len(tools) == 1 else found[0]
             shape = self._shape(_text(rest, chosen))
             found = [chosen, *(key for key in found if not shape.has_property(key))]
@@ -210,14 +209,14 @@ class Envelope:
 
     def _names_server(self, key: str) -> bool:
         """Does the key name the server, and is no argument?"""
-        name, toolbox, default = self._block.name, self._block.toolbox, self._dialect.default_server
+        name, toolbox, default = self._block.name, self._block.reading.toolbox, self._dialect.default_server
         if key == self._dialect.json_server_name[0] or not self._shape(name).has_property(key):
             return True
         return bool(toolbox and name and toolbox.find_plain(name, str(self._rest[key]), default))
 
     def _shape(self, name: str | None) -> Shape:
         """The shape of the arguments of a tool, as far as its name says which."""
-        toolbox = self._block.toolbox
+        toolbox = self._block.reading.toolbox
         return (toolbox and toolbox.guess(name or "", None, self._dialect.default_server)) or ANY
 
     def _one_of(self, keys: list[str], usual: tuple[str, ...]) -> str | None:

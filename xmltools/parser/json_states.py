@@ -15,15 +15,6 @@ from xmltools.parser.block import (
     JSONObject,
     Leaf,
     State,
-    close_element,
-    end_early,
-    fail,
-    give_up,
-    is_block,
-    meet_opener,
-    name_tool,
-    note,
-    opens_block,
     skip_broken,
 )
 from xmltools.parser.json_deltas import JSONDeltas
@@ -51,7 +42,7 @@ _MORE_JSON: Final = "{}[]\"',:"
 def begin_json_body(block: Block, place: int, keys: tuple[str, ...] = ()) -> None:
     """The body is JSON, from `place` on; the values of these keys name the tool."""
     loose = block.dialect.body is not _ELEMENTS
-    scanner = JSONScanner(block.limits.depth, keys, stops=True, loose=loose)
+    scanner = JSONScanner(block.reading.limits.depth, keys, stops=True, loose=loose)
     block.json = JSONObject(scanner, place, is_body=True)
     block.state = State.JSON
 
@@ -60,10 +51,10 @@ def begin_json_arguments(block: Block, at: int, start: int, *, is_usual: bool = 
     """The text of `arguments` is JSON, from `start` on; a fence before it is at `at`. `is_usual`: no repair."""
     pairs = block.dialect.pairs
     if pairs is None or not (pairs.json or is_usual):
-        note(block, Code.JSON_ARGUMENTS, block.base + at, "the arguments were read from JSON")
+        block.note(Code.JSON_ARGUMENTS, block.base + at, "the arguments were read from JSON")
     deltas = JSONDeltas(block.shape, ()) if pairs is not None and block.stack[0].path is not None else None
     scanner = JSONScanner(
-        block.limits.depth,
+        block.reading.limits.depth,
         sink=deltas,
         loose=block.dialect.body is not _ELEMENTS,
         is_call=pairs is not None and pairs.python,
@@ -95,7 +86,7 @@ def read_json(block: Block, text: str, at: int) -> int:
         _take_name(block, json)
     if json.deltas is not None and json.deltas.events:
         if not block.discard:
-            block.events += json.deltas.events
+            block.reading.events += json.deltas.events
         json.deltas.events.clear()
     if scanner.error and not json.is_body and block.stack[-1].is_arguments and not scanner.too_deep:
         begin_json_leaf(block, json.start)  # no JSON, but perhaps JSON with entities: its end tag ends it
@@ -142,7 +133,7 @@ def _confirm_end(block: Block, text: str, at: int, pairs: Pairs) -> int:
         return -1
     if mark is NO:
         return _refuse(block, at, "the JSON could not be read: '<' is not allowed there")
-    note(block, Code.JSON_MISSING_BRACE, block.base + at, "the last brace of the arguments is missing")
+    block.note(Code.JSON_MISSING_BRACE, block.base + at, "the last brace of the arguments is missing")
     block.arguments_closed = True
     block.state = State.PAIRS if pairs.end else State.PAIRS_END
     return at
@@ -159,7 +150,7 @@ def _take_name(block: Block, json: JSONObject) -> None:
         if key in block.dialect.json_server_name:
             block.server = value
         else:
-            name_tool(block, value, -1)
+            block.name_tool(value, -1)
             if block.stack[0].path is not None:
                 json.scanner.sink = json.deltas = JSONDeltas(block.shape, block.dialect.json_arguments_names)
             return
@@ -184,7 +175,7 @@ def read_json_end(block: Block, text: str, at: int) -> int:
         return _after_body(block, json, text, at)
     if character == "}" and not (json.lacks_brace or json.extra_brace):
         json.extra_brace = True
-        note(block, Code.JSON_EXTRA_BRACE, block.base + at, "dropped a closing brace that closed nothing")
+        block.note(Code.JSON_EXTRA_BRACE, block.base + at, "dropped a closing brace that closed nothing")
         return at + 1
     if is_arguments:
         return _after_arguments(block, json, text, at)
@@ -194,7 +185,7 @@ def read_json_end(block: Block, text: str, at: int) -> int:
     if fence is MORE:
         return -1
     if fence:
-        note(block, Code.CODE_FENCE, block.base + at, "the body of the block was in a code fence")
+        block.note(Code.CODE_FENCE, block.base + at, "the body of the block was in a code fence")
         return fence
     return _refuse(block, at)
 
@@ -202,14 +193,14 @@ def read_json_end(block: Block, text: str, at: int) -> int:
 def _end_body(block: Block, json: JSONObject, at: int) -> None:
     """The block ends at `at`, whether the object has its last brace or not."""
     if json.lacks_brace:
-        note(block, Code.JSON_MISSING_BRACE, block.base + at, "the last brace of the JSON object is missing")
+        block.note(Code.JSON_MISSING_BRACE, block.base + at, "the last brace of the JSON object is missing")
     block.done = True
 
 
 def _end_alone(block: Block, text: str, at: int, here: int) -> int:
     """After a body that models leave without an end mark, up to `at`; white space goes up to `here`."""
     closer = read_mark(text, here, (block.dialect.closer,))
-    if closer is MORE and here - at <= OPENER_SPACE and not block.final:
+    if closer is MORE and here - at <= OPENER_SPACE and not block.reading.final:
         return -1
     block.done = True
     return here + len(closer) if closer else at
@@ -231,7 +222,7 @@ def _separate(block: Block, text: str, at: int, here: int) -> int:
     separator = block.dialect.separator
     after = here + len(separator) if text.startswith(separator, here) else here
     after = skip_space(text, after)
-    if after == len(text) and after - at <= OPENER_SPACE and not block.final:
+    if after == len(text) and after - at <= OPENER_SPACE and not block.reading.final:
         return -1
     block.done = True
     if after == len(text) or text[after] != "{" or after - at > OPENER_SPACE:
@@ -251,7 +242,7 @@ def _read_list(block: Block, text: str, at: int) -> int:
             return -1
     if text[here] == "]":
         if here > at:
-            note(block, Code.JSON_TRAILING_COMMA, block.base + at, "dropped a comma after the last call")
+            block.note(Code.JSON_TRAILING_COMMA, block.base + at, "dropped a comma after the last call")
         block.in_list = False
         block.done = not block.dialect.closer
         return here + 1
@@ -270,7 +261,7 @@ def _after_arguments(block: Block, json: JSONObject, text: str, at: int) -> int:
         return at
     if text[at] in _MORE_JSON:
         message = "there is more JSON after the object with the arguments"
-        fail(block, Code.INVALID_JSON, message, block.base + at)
+        block.fail(Code.INVALID_JSON, message, block.base + at)
     block.state = State.MARKUP
     return at
 
@@ -285,27 +276,27 @@ def _after_body(block: Block, json: JSONObject, text: str, at: int) -> int:
         _end_body(block, json, at)
         return at + len(mark)
     if mark and is_whole:
-        end_early(block, block.base + at)
+        block.end_early(block.base + at)
         return at
     # A `<` with which the text ends may begin an end tag, also where calls begin with another character.
     tag = MORE if at + 1 == len(text) else read_end_tag(text, at)
-    if tag and is_block(block, tag.name) and not in_list:
+    if tag and block.is_block(tag.name) and not in_list:
         _end_body(block, json, at)
-        close_element(block, tag.name, block.base + at)
+        block.close_element(tag.name, block.base + at)
         return tag.end
     if tag and is_whole:
-        note(block, Code.STRAY_END_TAG, block.base + at, f"</{tag.name}> ends nothing that is open")
+        block.note(Code.STRAY_END_TAG, block.base + at, f"</{tag.name}> ends nothing that is open")
         return tag.end
     if is_whole and (after := _past_misspelt_end(block, text, at)):
         return after
     opening = read_mark(text, at, (dialect.start or dialect.opener.removesuffix(">"),))
-    opens = opens_block(block, text, at) if opening and dialect.block else bool(opening)
+    opens = block.opens_block(text, at) if opening and dialect.block else bool(opening)
     if tag is MORE or opens is MORE or opening is MORE:
         return -1
     if opens and not (in_list and dialect.is_bare):  # a list without marks counts if it is whole
         # Where a call is nothing but the object, that has ended with its brace.
         block.arguments_closed = dialect.body is _JSON and not json.lacks_brace
-        meet_opener(block, block.base + at)
+        block.meet_opener(block.base + at)
         return at
     return _refuse(block, at)
 
@@ -322,11 +313,11 @@ def _past_misspelt_end(block: Block, text: str, at: int) -> int:
     if here - after > OPENER_SPACE or token is NO:
         return 0
     if token is MORE:
-        if not block.final:
+        if not block.reading.final:
             return -1
         if here < len(text):
             return 0
-    note(block, Code.MISMATCHED_END_TAG, block.base + at, f"{dialect.opener} ended the block, which it begins")
+    block.note(Code.MISMATCHED_END_TAG, block.base + at, f"{dialect.opener} ended the block, which it begins")
     block.done = True
     return after
 
@@ -337,7 +328,7 @@ def _refuse(
     message: str = "there is something between the JSON object and the end of the block",
     code: Code = Code.INVALID_JSON,
 ) -> int:
-    give_up(block, code, message, block.base + at)
+    block.give_up(code, message, block.base + at)
     block.state = State.SKIP
     return at
 
@@ -353,11 +344,11 @@ def skip_body(block: Block, text: str, at: int) -> int:
         end = place if place >= 0 else len(text) - (not is_after and text.endswith("<"))
         return end if end > at else -1
     tag = MORE if at + 1 == len(text) else read_end_tag(text, at)
-    opens = opens_block(block, text, at) if is_after and not block.in_list else NO
-    if (tag is MORE or opens is MORE) and not (is_after and block.final):
+    opens = block.opens_block(text, at) if is_after and not block.in_list else NO
+    if (tag is MORE or opens is MORE) and not (is_after and block.reading.final):
         return -1
     block.done = bool(opens)
-    if tag and is_block(block, tag.name):
+    if tag and block.is_block(tag.name):
         block.done = True
         return tag.end
     return at if opens else at + 1

@@ -12,7 +12,6 @@ from xmltools.parser.block import (
     Block,
     Leaf,
     State,
-    flush_delta,
     read_skipped,
     skip_broken,
 )
@@ -59,10 +58,11 @@ _INSIDE: Final[dict[int, Callable[[Block, Leaf, str, int], int]]] = {
 def run(block: Block, text: str, at: int, base: int, events: list[Event]) -> int:
     """Read on in `text`, whose first character is at `base` in the stream, and add to the events. Returns the place
     up to which it was read."""
+    reading = block.reading
+    reading.text = text
+    reading.events = events
     block.base = base
-    block.events = events
     block.ending.last_ends = None
-    block.text = text
     size = len(text)
     while at < size and not block.done:
         leaf, state = block.leaf, block.state
@@ -70,9 +70,10 @@ def run(block: Block, text: str, at: int, base: int, events: list[Event]) -> int
         if place < 0:
             break
         at = place
-    block.text = ""
-    if block.delta:
-        flush_delta(block)
+    reading.text = ""
+    block.base = base + at
+    if reading.delta:
+        block.flush_delta()
     return at
 
 

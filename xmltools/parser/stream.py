@@ -22,7 +22,7 @@ from xmltools.errors import CallError, Code, XMLToolsError
 from xmltools.models import ToolCall
 from xmltools.models.events import ArgumentDelta, CallCompleted, CallFailed, CallStarted, Event, TextDelta
 from xmltools.parser.attributes import read_opening_tag
-from xmltools.parser.block import Block, Path, State, give_up, guess_shape, note_opener, resolve_name, trim
+from xmltools.parser.block import Block, Path, Reading, State
 from xmltools.parser.cut_off_replies import cut_off_list, end_in_call
 from xmltools.parser.decode_text import TextReader
 from xmltools.parser.finish import conclude
@@ -34,6 +34,7 @@ from xmltools.parser.toolbox import Toolbox, toolbox_of
 from xmltools.parser.whole import read_call
 from xmltools.syntax.markup import SPACES, TAG_LENGTH, skip_space
 from xmltools.tools import Tool
+from xmltools.tools.schema import ANY
 
 __all__ = ["COMPILED", "Limits", "Parser"]
 
@@ -136,6 +137,7 @@ class Parser:
         "_pieces",
         "_pos",
         "_reader",
+        "_reading",
         "_spent",
         "_stops",
         "_strict",
@@ -190,6 +192,7 @@ class Parser:
         self._argument_deltas = argument_deltas
         self._events: list[Event] = []
         self._block: Block | None = None
+        self._reading = Reading(self._limits, self._toolbox, self._name_call)
         self._blocks = 0
         self._spent = False  # there was a block too many: the rest is text
         self._decided = 0
@@ -300,7 +303,7 @@ class Parser:
 
         A parser that is dropped unclosed may be a ring of objects, which waits for the garbage collector.
         """
-        self._block = None
+        self._block = self._reading.on_name = None
         self._mode = _CLOSED
 
     # -- chunks --------------------------------------------------------------------------------------------------------
@@ -410,7 +413,7 @@ class Parser:
 
     def _let_go(self) -> None:
         """The events that were made may hold a large call, which is the caller's now."""
-        self._events = self._outside.events = []
+        self._events = self._outside.events = self._reading.events = []
 
     def _check(self, chunk: object) -> None:
         """Raise if `chunk` cannot be taken."""
@@ -508,7 +511,7 @@ class Parser:
                 room = block.start + size - self._pos
                 if room <= 0:
                     message = f"the block is larger than {size} characters"
-                    give_up(block, Code.LIMIT_EXCEEDED, message, block.start + size)
+                    block.give_up(Code.LIMIT_EXCEEDED, message, block.start + size)
                     continue
             self._read(chunk if room >= len(chunk) and not at else chunk[at : at + room])
             at += room
@@ -586,22 +589,22 @@ class Parser:
     def _open_block(self, opening: Opening, text: str, at: int) -> None:
         """A block opens, `at` in the text."""
         dialect, word = opening.dialect, opening.word
-        block = Block(opening.start, opening.length, dialect, self._limits, self._toolbox, self._name_call)
-        block.final = self._outside.final
+        self._reading.call_id = None
+        block = Block(opening.start, opening.length, dialect, self._reading)
         self._block = block
         self._blocks += 1
         if self._blocks > self._limits.blocks:
             message = f"the reply has more than {self._limits.blocks} tool calls; what follows was read as text"
-            give_up(block, Code.LIMIT_EXCEEDED, message, block.start)
+            block.give_up(Code.LIMIT_EXCEEDED, message, block.start)
         if self._outside.is_fenced:
-            note_opener(block, Code.CODE_FENCE, "the block was in a code fence")
+            block.note_opener(Code.CODE_FENCE, "the block was in a code fence")
         if self._outside.is_unclosed:
-            note_opener(block, Code.MISSING_END_TAG, "the reasoning before the call was not closed")
+            block.note_opener(Code.MISSING_END_TAG, "the reasoning before the call was not closed")
         if dialect.name != self._dialect.name:
-            note_opener(block, Code.FOREIGN_DIALECT, f"the call was written as in the dialect {dialect.name}")
+            block.note_opener(Code.FOREIGN_DIALECT, f"the call was written as in the dialect {dialect.name}")
         if dialect.arguments and word != dialect.block and not dialect.in_line:
             block.spelling = word
-            note_opener(block, Code.TAG_CASE, f"<{word}> was read as <{dialect.block}>")
+            block.note_opener(Code.TAG_CASE, f"<{word}> was read as <{dialect.block}>")
         if dialect.body is Body.ELEMENTS:
             read_opening_tag(block, text[at : at + opening.length])
 
@@ -631,21 +634,21 @@ class Parser:
         if dialect.many:
             self._block.is_bare = self._block.is_bare and not dialect.closer
         else:
-            note_opener(self._block, Code.JOINED_CALLS, "the call is in the block of another one")
+            self._block.note_opener(Code.JOINED_CALLS, "the call is in the block of another one")
 
     def _keep(self, block: Block, text: str, end: int) -> None:
         block.raw.append(text)
         block.raw.end = end
         if not block.raw.is_whole:
-            trim(block, len(text))
+            block.trim(len(text))
 
     def _name_call(self, block: Block) -> None:
         """A block has named its tool: give the call its id and find the schema of its arguments."""
-        if block.error is None and resolve_name(block):
-            block.shape = guess_shape(block)
-            block.call_id = self._next_id()
+        if block.error is None and block.resolve_name():
+            block.stack[0].shape = block.guess_shape() or ANY
+            self._reading.call_id = self._next_id()
             block.stack[0].path = () if self._argument_deltas else None
-            self._events.append(CallStarted(block.call_id, block.name or "", block.server))
+            self._events.append(CallStarted(self._reading.call_id, block.name or "", block.server))
 
     def _next_id(self) -> str:
         return _new_id() if self._new_id is _new_id else _make_id(self._new_id)
@@ -663,9 +666,10 @@ class Parser:
         if block.dialect.in_line and text[end - base - 1 : end - base] == "\n":
             self._outside.begin_line()
         verdict = conclude(block, end, text, base, self._strict)
+        self._reading.text = ""
         if isinstance(verdict, CallError):
             self._release(verdict.code is Code.TRUNCATED)
-            self._events.append(CallFailed(verdict, block.call_id))
+            self._events.append(CallFailed(verdict, self._reading.call_id))
             return
         if not verdict.id:
             verdict = self._late_start(block, verdict)
@@ -696,8 +700,7 @@ class Parser:
         self._outside.final = True
         rest, self._held = self._held, ""
         self._pos -= len(rest)
-        if self._block is not None:
-            self._block.final = True
+        self._reading.final = True
         if rest:
             self._read(rest)  # nothing is put off any more
         while self._block is None and not self._outside.in_reasoning and self._held:
@@ -713,7 +716,7 @@ class Parser:
         if block is None:
             self._outside.cut_off(rest, self._pos)
             return
-        block.events = self._events
+        self._reading.events = self._events
         again = end_in_call(block, rest, self._pos, self._decided)
         self._pos -= len(again or "")
         if again is None or block.error is not None:

@@ -8,7 +8,7 @@ from typing import Final
 
 from xmltools.dialects import Dialect
 from xmltools.errors import Code
-from xmltools.parser.block import Block, Leaf, State, name_tool, note, note_opener
+from xmltools.parser.block import Block, Leaf, State
 from xmltools.parser.decode_text import TextReader
 from xmltools.parser.delimiters import SPACE, known_delimiters
 from xmltools.parser.elements import open_arguments
@@ -102,12 +102,12 @@ def read_tool_tag(block: Block, text: str, at: int) -> int:
     is_line = block.dialect.in_line
     word = block.dialect.block if is_line else str(read_name(text, at + 1))
     block.spelling = block.arguments_tag = word
-    name_tool(block, block.dialect.block, block.start + (not is_line))
+    block.name_tool(block.dialect.block, block.start + (not is_line))
     is_empty = text[end - 2] == "/" and not is_line
     open_arguments(block, Tag(word, end, False, "", is_empty), block.start)
     block.state = State.MARKUP if is_line else State.TOOL_TEXT
     if is_line:
-        note_opener(block, Code.BARE_NAME, f"a line with {word!r} was read as <{word}>")
+        block.note_opener(Code.BARE_NAME, f"a line with {word!r} was read as <{word}>")
     return end
 
 
@@ -118,7 +118,7 @@ def read_tool_text(block: Block, text: str, at: int) -> int:
     if here == len(text):
         return -1
     opened = read_cdata_open(text, here)
-    if opened is MORE and not block.final:
+    if opened is MORE and not block.reading.final:
         return -1
     name = _text_argument(block.shape)
     block.state = State.MARKUP
@@ -126,7 +126,7 @@ def read_tool_text(block: Block, text: str, at: int) -> int:
         return at
     arguments = block.stack.pop()
     message = f"the text in <{arguments.tag}> was read as its argument {name!r}"
-    note(block, Code.UNWRAPPED_ARGUMENT, block.base + here, message, block.start)
+    block.note(Code.UNWRAPPED_ARGUMENT, block.base + here, message, block.start)
     element = Element(name, block.base + here)
     block.arguments.children = [element]
     path = None if arguments.path is None else (name,)

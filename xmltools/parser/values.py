@@ -18,17 +18,7 @@ from xmltools.parser.block import (
     Leaf,
     Path,
     State,
-    close_element,
-    depth_of,
-    emit_text,
-    fail,
-    field_of,
-    is_number,
-    note,
-    note_ignored,
-    put_aside,
     read_skipped,
-    set_literal,
 )
 from xmltools.parser.cdata import open_cdata
 from xmltools.parser.decode_text import TextReader
@@ -73,9 +63,9 @@ def begin_marked_leaf(block: Block, element: Element, shape: Shape, start: int, 
     leaf.reader = TextReader() if path is not None else None
     block.arguments_closed = False
     block.element_count += 1
-    if block.element_count > block.limits.elements:
-        text = f"the block has more than {block.limits.elements} arguments"
-        fail(block, Code.LIMIT_EXCEEDED, text, element.offset)
+    if block.element_count > block.reading.limits.elements:
+        text = f"the block has more than {block.reading.limits.elements} arguments"
+        block.fail(Code.LIMIT_EXCEEDED, text, element.offset)
         block.discard = True
     siblings = block.stack[-1].element.children
     if not block.discard and siblings is not None:
@@ -88,7 +78,7 @@ def begin_marked_leaf(block: Block, element: Element, shape: Shape, start: int, 
 def read_leaf_start(block: Block, leaf: Leaf, text: str, at: int) -> int:
     """State: the first thing in an element that is not white space shows whether it is a node or a leaf."""
     if text[at] <= " " and (here := skip_space(text, at)) > at:
-        put_aside(block, text[at:here])
+        block.put_aside(text[at:here])
         return here
     if text[at] != "<" or leaf.decided:
         return _enter_leaf(block, leaf, text, at)
@@ -104,7 +94,7 @@ def read_leaf_start(block: Block, leaf: Leaf, text: str, at: int) -> int:
     tag = read_start_tag(text, at)
     if tag is MORE:
         return -1
-    if not tag or tag.spaced or not (tag.is_xml or is_number(block, tag.name)):
+    if not tag or tag.spaced or not (tag.is_xml or block.is_number(tag.name)):
         return _enter_leaf(block, leaf, text, at)
     name = name_of(block, tag, name_in(block, tag, leaf.shape), leaf.shape)
     shape = leaf.shape.opens(name, leaf.element.name)
@@ -118,7 +108,7 @@ def _leading_comment(block: Block, leaf: Leaf, text: str, at: int) -> int:
     if text.startswith("<!--", at):
         if leaf.literal < 0:
             leaf.literal = block.base + at  # if the element turns out to be a leaf, the comment is part of it
-        put_aside(block, "<!--")
+        block.put_aside("<!--")
         block.state = State.COMMENT
         return at + 4
     return -1 if "<!--".startswith(text[at : at + 4]) else _enter_leaf(block, leaf, text, at)
@@ -128,13 +118,13 @@ def read_leaf_comment(block: Block, leaf: Leaf, text: str, at: int) -> int:
     """State: in a comment before anything else in an element."""
     place = read_skipped(block, text, at)
     if place > at:
-        put_aside(block, text[at:place])
+        block.put_aside(text[at:place])
     return place
 
 
 def _enter_node(block: Block, leaf: Leaf, shape: Shape, tag: str) -> None:
     for name, _ in leaf.attributes or ():
-        note_ignored(block, name, leaf.tag, leaf.element.offset, leaf.start)
+        block.note_ignored(name, leaf.tag, leaf.element.offset, leaf.start)
     path = leaf.path
     loose = shape.is_any or leaf.shape.doubts(tag, leaf.element.name)
     if loose:
@@ -165,10 +155,10 @@ def _enter_leaf(block: Block, leaf: Leaf, text: str, at: int) -> int:
     lead = block.ending.aside.take()
     if leaf.literal >= 0:
         comment = leaf.literal - leaf.start
-        emit_text(block, leaf, lead[:comment])
-        set_literal(block, leaf, leaf.literal, pasted=True)
+        block.emit_text(lead[:comment])
+        leaf.set_literal(leaf.literal, pasted=True)
         lead = lead[comment:]
-    emit_text(block, leaf, lead)
+    block.emit_text(lead)
     return at
 
 
@@ -176,7 +166,7 @@ def turn_into_text(block: Block, container: Container, place: int) -> None:
     """A node turns out to contain text beside its elements: it is a leaf after all."""
     block.stack.pop()
     del block.leaves[container.first_leaf :]
-    del block.repairs[container.first_repair :]
+    block.forget_repairs(container.first_repair)
     container.element.children = None
     leaf = Leaf(container.tag, container.element, ANY, container.start, None)
     leaf.exact = not block.stack[-1].loose
@@ -185,8 +175,7 @@ def turn_into_text(block: Block, container: Container, place: int) -> None:
     if not block.raw.is_whole:
         leaf.counted = place  # what stood before is forgotten
     block.leaf = leaf
-    note(
-        block,
+    block.note(
         Code.MIXED_CONTENT,
         place,
         f"<{container.tag}> contained text beside elements and was read as text",
@@ -200,10 +189,10 @@ def read_text(block: Block, leaf: Leaf, text: str, at: int) -> int:
     opening = text.find("</" if leaf.pasted else "<", at)
     if opening < 0:
         end = len(text) - (leaf.pasted and text.endswith("<"))
-        emit_text(block, leaf, text[at:end])
+        block.emit_text(text[at:end])
         return end if end > at else -1
     if opening > at:
-        emit_text(block, leaf, text[at:opening])
+        block.emit_text(text[at:opening])
     if text.startswith(f"</{leaf.tag}>", opening):
         place = end_at_once(block, leaf, text, opening, opening + len(leaf.tag) + 3)
         if place >= 0:
@@ -229,12 +218,12 @@ def _leaf_markup(block: Block, leaf: Leaf, text: str, at: int) -> int:
         name = read_name(text, at + 1)
         if name is MORE:
             return -1
-        if name and field_of(block, str(name)) is not None and leaf.capture.strip(SPACES):
-            note(block, Code.MISSING_END_TAG, block.base + at, f"</{leaf.tag}> is missing", leaf.start)
+        if name and block.field_of(str(name)) is not None and leaf.capture.strip(SPACES):
+            block.note(Code.MISSING_END_TAG, block.base + at, f"</{leaf.tag}> is missing", leaf.start)
             end_leaf(block, leaf, block.base + at, cut=True)
             return at
-    set_literal(block, leaf, block.base + at, pasted=following in "!?" or is_xml_name(following))
-    emit_text(block, leaf, "<")
+    leaf.set_literal(block.base + at, pasted=following in "!?" or is_xml_name(following))
+    block.emit_text("<")
     return at + 1
 
 
@@ -244,12 +233,12 @@ def _field_follows(block: Block, text: str, at: int) -> bool | None:
     if here - at > OPENER_SPACE:
         return NO
     if here == len(text):
-        return NO if block.final else MORE
+        return NO if block.reading.final else MORE
     if text[here] == "<":
         name = read_name(text, here + 1)
         if name is MORE:
-            return True if block.final else MORE  # cut off, perhaps in the tag of a field
-        return bool(name) and name != block.dialect.block and field_of(block, str(name)) is not None
+            return True if block.reading.final else MORE  # cut off, perhaps in the tag of a field
+        return bool(name) and name != block.dialect.block and block.field_of(str(name)) is not None
     return NO
 
 
@@ -284,7 +273,7 @@ def _leaf_end_tag(block: Block, leaf: Leaf, text: str, at: int) -> int:
     if tag:
         if tag.name == leaf.tag:
             return meet_candidate(block, leaf, text, at, tag, OWN)
-        depth = depth_of(block, tag.name)
+        depth = block.depth_of(tag.name)
         if not leaf.exact and depth >= 0:
             if leaf.capture is not None and depth == 0:
                 follows = _field_follows(block, text, tag.end)
@@ -292,16 +281,16 @@ def _leaf_end_tag(block: Block, leaf: Leaf, text: str, at: int) -> int:
                     return -1
                 if follows:
                     message = f"</{tag.name}> closed <{leaf.tag}>"
-                    note(block, Code.MISMATCHED_END_TAG, block.base + at, message, leaf.start)
+                    block.note(Code.MISMATCHED_END_TAG, block.base + at, message, leaf.start)
                     end_leaf(block, leaf, block.base + at)
                     return tag.end
             end_leaf(block, leaf, block.base + at, cut=True)
-            close_element(block, tag.name, block.base + at, leaf)
+            block.close_element(tag.name, block.base + at, leaf)
             return tag.end
         if tag.name == block.arguments_tag and depth > 0:
             return meet_candidate(block, leaf, text, at, tag, CALL)
         if not leaf.pasted and not leaf.sections and not leaf.lacks_mark:
             return meet_candidate(block, leaf, text, at, tag, OTHER)
-    set_literal(block, leaf, block.base + at, pasted=True)
-    emit_text(block, leaf, "</")
+    leaf.set_literal(block.base + at, pasted=True)
+    block.emit_text("</")
     return at + 2

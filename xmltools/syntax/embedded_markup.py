@@ -55,41 +55,28 @@ def _line_opener(block: str) -> re.Pattern[str]:
     return re.compile(rf"(?:^|(?<=[\r\n]))[ \t]*(<{_opener(block)})", re.MULTILINE)
 
 
-def count_blocks(text: str, start: int, end: int, count: int, block: str, arguments: str) -> int:
-    """How many blocks are open at `end`, if `count` are at `start`."""
-    if not count and text.rfind(f"<{block}", start, end) < 0:
-        return 0
-    return _count(_blocks(block, arguments), text, start, end, count, end)[0]
-
-
-def count_sections(text: str, start: int, end: int, count: int) -> int:
-    """How many CDATA sections are open at `end`, if `count` are at `start`."""
-    first = start if count else _find_section(text, start, end)
-    return _count(_SECTIONS, text, first, end, count, end)[0] if first >= 0 else 0
-
-
-def count_within(text: str, start: int, end: int, count: int, words: tuple[str, str] | None) -> tuple[int, int]:
-    """The count at `end`, of blocks or (without `words`) of sections, and the place after what was counted: `end`, or
-    the end of a tag in which `end` is."""
-    return _count(_blocks(*words) if words else _SECTIONS, text, start, end, count, len(text))
-
-
-def _count(pattern: re.Pattern[str], text: str, start: int, end: int, count: int, last: int) -> tuple[int, int]:
-    """Count what begins before `end`, in the text before `last`: openers (group 1), less the ends that they claim."""
-    for found in pattern.finditer(text, start, last):
+def count_open(text: str, end: int, count: int, words: tuple[str, str] | None = None) -> tuple[int, int]:
+    """How many examples are open at `end`, if `count` are where the text begins: blocks, or (without `words`) CDATA
+    sections. Also returns the place after what was counted: `end`, or the end of a tag in which `end` is."""
+    if not count:  # an opener that begins before `end` has its first characters before the end of these
+        last = min(end + len(CDATA_OPEN) - 1, len(text))
+        if (text.rfind(f"<{words[0]}", 0, last) if words else _find_section(text, last)) < 0:
+            return 0, end
+    place = 0
+    for found in (_blocks(*words) if words else _SECTIONS).finditer(text):
         if found.start() >= end:
             break
         count = count + 1 if found[1] else max(count - 1, 0)
-        start = found.end()
-    return count, max(start, end)
+        place = found.end()
+    return count, max(place, end)
 
 
-def _find_section(text: str, start: int, end: int) -> int:
+def _find_section(text: str, end: int) -> int:
     """The place of the first opener of a section, in any case, or -1."""
     # CPython finds one character 15 times as fast as a word, and `!` is rare in most texts.
     find, last = text.find, max(0, end - len(CDATA_OPEN) + 2)  # an opener has this much after its `!`
-    at = start
-    for _ in range(_FEW + (end - start) // _SPARSE):
+    at = 0
+    for _ in range(_FEW + end // _SPARSE):
         at = find("!", at + 1, last)
         if at < 0:
             return -1
