@@ -7,6 +7,7 @@ from typing import Final
 
 from xmltools.dialects import Body
 from xmltools.errors import Code
+from xmltools.models.events import ArgumentDelta
 from xmltools.parser.attributes import name_in, name_of, read_arguments, read_attributes, read_properties
 from xmltools.parser.block import (
     Block,
@@ -21,6 +22,7 @@ from xmltools.parser.values import begin_leaf, read_leaf_start, turn_into_text
 from xmltools.syntax.element_tree import Element
 from xmltools.syntax.markup import (
     CLEAN_TAG,
+    CLEAN_VALUE,
     MORE,
     NO,
     OPENER_SPACE,
@@ -108,7 +110,11 @@ def read_markup(block: Block, text: str, at: int) -> int:
         is_value = depth > 1 and name != block.arguments_tag and block.dialect.body is not _TAGS
         if is_value and not block.stray.too_deep and block.element_count < limits.elements and depth <= limits.depth:
             block.element_count += 1
-            leaf = block.leaf = _begin_value(block, Element(name, block.base + start), name, end)
+            element = Element(name, block.base + start)
+            value = CLEAN_VALUE.match(text, end)
+            if value is not None and value[2] == name and _take_value(block, element, value[1]):
+                return value.end()
+            leaf = block.leaf = _begin_value(block, element, name, end)
             block.state = State.LEAF_START
             return max(end, read_leaf_start(block, leaf, text, end)) if end < len(text) else end
         place = _start_tag(block, text, start, Tag(name, end, False))
@@ -402,6 +408,20 @@ def _begin_value(block: Block, element: Element, tag: str, end: int) -> Leaf:
     if top.element.children is not None and not block.discard:
         top.element.children.append(element)
     return leaf
+
+
+def _take_value(block: Block, element: Element, text: str) -> bool:
+    """Take a clean value at once: nothing but a leaf can contain it, and nothing but its end tag can end it. False if
+    what its schema says asks for a closer look."""
+    top = block.stack[-1]
+    shape = top.shape.child(element.name)
+    if (shape.exact and not shape.is_text) or block.discard or top.element.children is None:
+        return False
+    element.text = text
+    top.element.children.append(element)
+    if top.path is not None:
+        block.reading.events.append(ArgumentDelta.make(path_of(block, element.name, top.path), text))
+    return True
 
 
 def path_of(block: Block, name: str, path: Path) -> Path:

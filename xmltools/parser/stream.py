@@ -57,6 +57,8 @@ _LONG: Final = 256
 _LIMITS: Final = Limits()
 _LESS_THAN: Final = re.compile("<")
 _NOTHING: Final = re.compile("(?!)")
+_BETWEEN: Final = re.compile(r"[ \t\r\n]*(?:</?(?:[A-Za-z_][-.0-9A-Za-z_]*)?)?")
+"""What may come after the end tag of a value, up to the end of the next tag: nothing is decided by it."""
 
 
 COMPILED: Final = not __file__.endswith(".py")
@@ -114,6 +116,7 @@ class Parser:
     """
 
     __slots__ = (
+        "_after",
         "_argument_deltas",
         "_block",
         "_blocks",
@@ -201,12 +204,14 @@ class Parser:
         self._pos = 0  # characters received
         self._held = ""  # text that is not decided
         # Of the run that the stream is in: its kind, and the mode while nothing is held back; what all begins with that
-        # may begin or end in it, and the first character of that; a pattern of it; how the run probably ends; the path
+        # may begin or end in it, and the first character of that; a pattern of it; how the run probably ends, and
+        # what may follow that without deciding anything; the path
         # and the reader of its deltas.
         self._mode = self._kind = _OTHER
         self._direct = _OTHER
         self._char = self._pair = self._close = ""
         self._stops = _LESS_THAN
+        self._after = _NOTHING
         self._path: Path = ()
         self._is_silent = False  # it has no deltas
         self._reader: TextReader | None = None
@@ -321,7 +326,11 @@ class Parser:
         found = self._stops.search(text) if self._char in text or text[-1] <= " " else None
         if found is not None and found.end() < size:
             rest = text[found.start() :].lstrip("\r\n")
-            if len(rest) >= len(self._close) or not self._close.startswith(rest):
+            close = self._close
+            if len(rest) < len(close):
+                if not close.startswith(rest):
+                    return None
+            elif not rest.startswith(close) or not self._after.fullmatch(rest, len(close)):
                 return None
         start = self._pos - len(held)
         if found is not None and found.start() < size:
@@ -437,6 +446,7 @@ class Parser:
         """Find out what the stream is in now."""
         self._mode = self._kind = _OTHER
         self._close = ""
+        self._after = _NOTHING
         block = self._block
         if block is None:
             self._choose_prose()
@@ -454,6 +464,7 @@ class Parser:
             self._pair, self._stops, self._close, is_text = value
             self._char = self._pair[0]
             self._kind = _TEXT if is_text else _VALUE
+            self._after = _BETWEEN if is_text and len(block.stack) > 1 else _NOTHING
             self._path = leaf.path or ()
             self._is_silent = leaf.reader is None or leaf.path is None
             self._reader = reader = leaf.reader if state == State.TEXT else None
