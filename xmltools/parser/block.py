@@ -286,14 +286,16 @@ class Reading:
 
     __slots__ = ("call_id", "delta", "events", "final", "limits", "on_name", "text", "toolbox")
 
-    def __init__(self, limits: Limits, toolbox: Toolbox | None, on_name: Callable[[Block], None]) -> None:
+    def __init__(
+        self, limits: Limits, toolbox: Toolbox | None, on_name: Callable[[Block], None], events: list[Event]
+    ) -> None:
         self.limits = limits
         self.toolbox = toolbox
         self.on_name: Callable[[Block], None] | None = on_name
         self.call_id: str | None = None
         self.final = False
         self.text = ""
-        self.events: list[Event] = []
+        self.events = events
         self.delta: list[str] = []
 
 

@@ -72,13 +72,13 @@ class Trial:
     ) -> None:
         """`place` is where it begins in the stream, `length` that of its start tag."""
         self._names: list[str] = []  # the block holds this, not the trial: no ring of objects
-        reading = Reading(limits, toolbox, partial(_hear_name, self._names, toolbox, server))
+        reading = Reading(limits, toolbox, partial(_hear_name, self._names, toolbox, server), [])
         self.block = Block(place, length, form, reading)
         self.reached = 0  # characters of it that were read
 
     def read(self, text: str) -> None:
         """Read on in `text`, which begins where the call does."""
-        self.reached = run(self.block, text, self.reached, self.block.start, [])
+        self.reached = run(self.block, text, self.reached, self.block.start)
 
     @property
     def is_over(self) -> bool:

@@ -16,7 +16,7 @@ from xmltools.parser.block import (
     Path,
     State,
 )
-from xmltools.parser.end_tags import refuse_second_end
+from xmltools.parser.end_tags import end_field, refuse_second_end
 from xmltools.parser.json_states import begin_json_arguments, begin_json_body, begin_json_leaf
 from xmltools.parser.values import begin_leaf, read_leaf_start, turn_into_text
 from xmltools.syntax.element_tree import Element
@@ -53,11 +53,9 @@ _NOTHING: Final = frozenset(("", "none", "null", "nil", "n/a", "empty", "no argu
 
 def read_body(block: Block, text: str, at: int) -> int:
     """State: at the opener, or right after it. That `<`, `{` or a fence line follows was seen when it was confirmed."""
-    if block.base + at < block.body_start:
-        return block.body_start - block.base
-    here = skip_space(text, at)
-    if here == len(text) or here > at:
-        return here
+    begun, at = at, skip_space(text, max(at, block.body_start - block.base))
+    if at == len(text):
+        return at
     is_json, place = block.dialect.body is _JSON, block.base + at
     if text[at] == "{":
         begin_json_body(block, place, block.dialect.json_names)
@@ -67,7 +65,7 @@ def read_body(block: Block, text: str, at: int) -> int:
     elif text[at] in "`~":
         fence = read_fence(text, at)
         if fence is MORE:
-            return -1
+            return at if at > begun else -1
         block.note(Code.CODE_FENCE, place, "the body of the block was in a code fence")
         return fence or at + 1
     elif text[at] == "[":
@@ -107,11 +105,21 @@ def read_markup(block: Block, text: str, at: int) -> int:
         if slash:
             return _end_tag(block, end - len(name) - 3, Tag(name, end, False))
         start, depth, limits = end - len(name) - 2, len(block.stack), block.reading.limits
+        value = CLEAN_VALUE.match(text, end)
+        if (
+            value is not None
+            and value[2] == name == block.dialect.tool_name
+            and depth == 1
+            and not (block.fields or block.discard)
+        ):
+            block.fields.add(name)
+            block.element_count += 1
+            end_field(block, name, value[1], Element(name, block.base + start), block.base + end)
+            return value.end()
         is_value = depth > 1 and name != block.arguments_tag and block.dialect.body is not _TAGS
         if is_value and not block.stray.too_deep and block.element_count < limits.elements and depth <= limits.depth:
             block.element_count += 1
             element = Element(name, block.base + start)
-            value = CLEAN_VALUE.match(text, end)
             if value is not None and value[2] == name and _take_value(block, element, value[1]):
                 return value.end()
             leaf = block.leaf = _begin_value(block, element, name, end)

@@ -19,6 +19,7 @@ from xmltools.parser.block import (
     Leaf,
     State,
 )
+from xmltools.syntax.element_tree import Element
 from xmltools.syntax.markup import (
     CDATA_OPEN,
     CLEAN_NEXT,
@@ -322,7 +323,7 @@ def end_leaf(block: Block, leaf: Leaf, place: int, *, cut: bool = False) -> None
     if not block.discard:
         block.leaves.append(leaf)
     if leaf.capture is not None:
-        _end_field(block, leaf, leaf.capture.strip(SPACES))
+        end_field(block, leaf.tag, leaf.capture.strip(SPACES), leaf.element, leaf.start)
     elif len(block.stack) == 1:
         block.arguments_closed = block.arguments_closed or (
             block.json is not None and leaf.element is block.json.element
@@ -333,14 +334,15 @@ def end_leaf(block: Block, leaf: Leaf, place: int, *, cut: bool = False) -> None
     block.state = State.MARKUP
 
 
-def _end_field(block: Block, leaf: Leaf, value: str) -> None:
-    if leaf.tag in block.dialect.name_words:
-        block.proposed = value, leaf.start, leaf.element
+def end_field(block: Block, tag: str, value: str, element: Element, start: int) -> None:
+    """A field ends, whose tag has this name and whose value begins at `start`."""
+    if tag in block.dialect.name_words:
+        block.proposed = value, start, element
     elif not is_valid_name(value):
-        block.fail(Code.INVALID_NAME, f"{value[:60]!r} is no name", leaf.element.offset)
-    elif leaf.tag != block.dialect.tool_name and block.field_of(leaf.tag) == block.dialect.server_name:
+        block.fail(Code.INVALID_NAME, f"{value[:60]!r} is no name", element.offset)
+    elif tag != block.dialect.tool_name and block.field_of(tag) == block.dialect.server_name:
         block.server = value or None
     elif value and block.name is None:
         if block.proposed is not None and block.proposed[2] is None:
             block.note_opener(Code.IGNORED_ATTRIBUTE, "attributes of the block were skipped")
-        block.name_tool(value, leaf.start)
+        block.name_tool(value, start)

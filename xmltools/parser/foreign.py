@@ -487,7 +487,7 @@ class ForeignCalls:
         """As `_read_on`, where a block reads the call."""
         held = len(call.rest)
         source, place = call.rest + text[at:], at - held
-        end = run(block, source, 0, self.at + place, [])
+        end = run(block, source, 0, self.at + place)
         if not (behind or block.done):
             call.rest = source[end:]
             return len(text)

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Final
 
-from xmltools.models.events import Event
 from xmltools.parser.block import (
     Block,
     Leaf,
@@ -18,11 +17,13 @@ from xmltools.parser.block import (
 from xmltools.parser.cdata import read_cdata, read_cdata_tail
 from xmltools.parser.delimited_calls import read_pairs
 from xmltools.parser.delimited_values import SECTION_END, read_pair_value
+from xmltools.parser.delimiters import cut_of
 from xmltools.parser.elements import read_body, read_markup, read_stray
 from xmltools.parser.end_tags import read_end_tail
 from xmltools.parser.json_states import read_json, read_json_end, skip_body
 from xmltools.parser.tool_tags import read_tool_tag, read_tool_text
 from xmltools.parser.values import read_leaf_comment, read_leaf_start, read_text, stops_of_text
+from xmltools.syntax.markup import SPACES
 
 _BETWEEN: Final[dict[int, Callable[[Block, str, int], int]]] = {
     State.BODY: read_body,
@@ -55,12 +56,11 @@ _INSIDE: Final[dict[int, Callable[[Block, Leaf, str, int], int]]] = {
 """The states in an open leaf."""
 
 
-def run(block: Block, text: str, at: int, base: int, events: list[Event]) -> int:
-    """Read on in `text`, whose first character is at `base` in the stream, and add to the events. Returns the place
-    up to which it was read."""
+def run(block: Block, text: str, at: int, base: int) -> int:
+    """Read on in `text`, whose first character is at `base` in the stream. Returns the place up to which it was
+    read."""
     reading = block.reading
     reading.text = text
-    reading.events = events
     block.base = base
     block.ending.last_ends = None
     size = len(text)
@@ -77,24 +77,39 @@ def run(block: Block, text: str, at: int, base: int, events: list[Event]) -> int
     return at
 
 
-Run = tuple[str, re.Pattern[str], str, bool]
+ValueRun = tuple[str, re.Pattern[str], re.Pattern[str], bool]
 
 
-def run_of_value(block: Block, leaf: Leaf) -> Run | None:
+def run_of_value(block: Block, leaf: Leaf) -> ValueRun | None:
     """How the open value goes on: the characters with which all begins that may begin or end in it; a pattern of that,
-    or of what the end of a text cuts off of it; what probably ends the value; and whether its text is decoded, or loses
-    its last line break. None if it has not begun, or may have ended."""
+    or of what the end of a text cuts off of it; one of what probably ends the value, as far as nothing is decided; and
+    whether its text is decoded, or loses its last line break. None if it has not begun, or may have ended."""
     state = block.state
     if state == State.TEXT:
-        return "</" if leaf.pasted else "<", stops_of_text(block, leaf), f"</{leaf.tag}>", True
+        waits = _end_of(f"</{leaf.tag}>", len(block.stack) > 1)
+        return "</" if leaf.pasted else "<", stops_of_text(block, leaf), waits, True
     if state == State.CDATA or (state == State.PAIR_VALUE and leaf.decided):
-        return "]]", SECTION_END, "", False
+        return "]]", SECTION_END, _end_of("", False), False
     if state != State.PAIR_VALUE or block.dialect.pairs is None:
         return None
     pairs = block.dialect.pairs
     stops = block.delimiters.in_value(leaf.tag[0])
     begins = pairs.tag_mark[:2] or "<"
-    return begins, _framed(stops.pattern) if pairs.framing else stops, pairs.value_end, bool(pairs.framing)
+    waits = _end_of(pairs.value_end, False)
+    return begins, _framed(stops.pattern) if pairs.framing else stops, waits, bool(pairs.framing)
+
+
+_LONG_END: Final = 64
+
+
+@lru_cache(maxsize=256)
+def _end_of(end: str, in_arguments: bool) -> re.Pattern[str]:
+    """A pattern of the parts with which a value's end delimiter begins. `in_arguments`: and of all of it, with the tag
+    that comes next up to the end of its name, for that decides nothing yet."""
+    if not 1 < len(end) < _LONG_END:
+        return re.compile("(?!)")
+    following = rf"|{re.escape(end)}[{SPACES}]{{0,{_LONG_END}}}(?:</?(?:[A-Za-z_][-.\w]{{0,{_LONG_END}}})?)?"
+    return re.compile(rf"[\r\n]*(?:{cut_of(end)}{following if in_arguments else ''})")
 
 
 @lru_cache(maxsize=256)

@@ -105,7 +105,7 @@ class Outside:
         self._is_copied = False  # the text is in such a copy, where calls in other dialects do not count
         names = (*tags, *(end for _, end in dialect.thoughts)) if in_reasoning else ()
         if names:
-            self._region = Reasoning(self._calls, self.pieces, names, 0, 0, PATIENCE, is_prompted=True)
+            self._region = Reasoning(self._calls, self.events, self.pieces, names, 0, 0, PATIENCE, is_prompted=True)
 
     @property
     def in_reasoning(self) -> bool:
@@ -121,6 +121,11 @@ class Outside:
     def openers(self) -> Openers:
         """The words with which something may begin now."""
         return self._calls.openers
+
+    @property
+    def is_laid_out(self) -> bool:
+        """Whether white space beside calls is no text."""
+        return self._starts.dialect.layout
 
     @property
     def is_plain_prose(self) -> bool:
@@ -149,7 +154,6 @@ class Outside:
         region = self._region
         if region is None:
             return self._read_prose(text, at)
-        region.events = self.events
         place = region.read(text, at)
         if region.is_over:
             self._region = None
@@ -162,7 +166,6 @@ class Outside:
     def cut_off(self, rest: str, end: int) -> None:
         """The reply ends at `end`, perhaps inside of reasoning. `rest`, the last text before it, was not read."""
         if self._region is not None:
-            self._region.events = self.events
             self._region.cover(rest, end)
 
     def skip_block(self, place: int) -> None:
@@ -369,7 +372,9 @@ class Outside:
         self._skip(lead, at)
         calls = self._calls
         names = self._starts.thoughts.get(word) or (word.lower() if word.isascii() else word,)
-        self._region = Reasoning(calls, self.pieces, names, calls.base + at, calls.base + end, self._patience)
+        self._region = Reasoning(
+            calls, self.events, self.pieces, names, calls.base + at, calls.base + end, self._patience
+        )
         return end
 
     def _find_bracket(self, text: str, at: int, end: int) -> int:

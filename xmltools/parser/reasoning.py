@@ -61,6 +61,7 @@ class Reasoning:
     def __init__(
         self,
         calls: CallStarts,
+        events: list[Event],
         pieces: list[str],
         names: tuple[str, ...],
         place: int,
@@ -76,7 +77,7 @@ class Reasoning:
         self._pieces = pieces
         self._names = names
         self.patience = patience
-        self.events: list[Event] = []
+        self.events = events
         self.is_over = False
         self.is_unclosed = False  # a call has ended it, and no end tag
         self._tags = calls.starts.tags_of(names)

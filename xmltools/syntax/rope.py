@@ -9,35 +9,35 @@ _LOOSE: Final = 512
 
 
 class Rope:
-    """Pieces in order. False while it is empty."""
+    """Pieces in order. False while it is empty. Few short ones may be added to `loose` itself."""
 
-    __slots__ = ("_joined", "_loose")
+    __slots__ = ("_joined", "loose")
 
     def __init__(self) -> None:
         self._joined: list[str] = []
-        self._loose: list[str] = []
+        self.loose: list[str] = []
 
     def __str__(self) -> str:
-        return "".join((*self._joined, *self._loose))
+        return "".join((*self._joined, *self.loose))
 
     def __len__(self) -> int:
-        return sum(map(len, self._joined)) + sum(map(len, self._loose))
+        return sum(map(len, self._joined)) + sum(map(len, self.loose))
 
     def __bool__(self) -> bool:
-        return bool(self._loose or self._joined)
+        return bool(self.loose or self._joined)
 
     def append(self, text: str) -> None:
         """Add a piece at the end."""
-        self._loose.append(text)
-        if len(self._loose) >= _LOOSE:
-            self._joined.append("".join(self._loose))
-            self._loose.clear()
+        self.loose.append(text)
+        if len(self.loose) >= _LOOSE:
+            self._joined.append("".join(self.loose))
+            self.loose.clear()
 
     def take(self) -> str:
         """All pieces, joined; the rope is empty then."""
-        if not self._loose and not self._joined:
+        if not self.loose and not self._joined:
             return ""
-        joined = "".join((*self._joined, *self._loose))
+        joined = "".join((*self._joined, *self.loose))
         self.clear()
         return joined
 
@@ -45,7 +45,7 @@ class Rope:
         """The last `size` characters of all pieces without the `last` of them, and `more`. It is the only copy."""
         pieces = [more]
         missing = size
-        for part in (self._loose, self._joined):
+        for part in (self.loose, self._joined):
             for piece in reversed(part):
                 if missing <= 0:
                     break
@@ -59,6 +59,6 @@ class Rope:
 
     def clear(self) -> None:
         """Forget all pieces."""
-        if self._loose or self._joined:
+        if self.loose or self._joined:
             self._joined.clear()
-            self._loose.clear()
+            self.loose.clear()

@@ -1,0 +1,194 @@
+"""Runs: stretches of a stream in which nothing begins or ends, so that a chunk needs no closer look.
+
+A run is prose, a value, a string in JSON, or a tag that is not whole. What a chunk of it may hold back is one thing
+that may begin, or the end that probably comes: it is looked at again with the next chunk.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from xmltools.models.events import ArgumentDelta, Event, TextDelta
+from xmltools.parser.block import Block, Path, State
+from xmltools.parser.decode_text import TextReader
+from xmltools.parser.machine import run_of_value
+from xmltools.parser.outside import Outside
+from xmltools.syntax.json_scanner import JSONScanner
+from xmltools.syntax.late_patterns import late_pattern
+from xmltools.syntax.markup import SPACES, TAG_LENGTH
+
+CLOSED: Final = -1
+OTHER: Final = 0  # each chunk takes a closer look
+VALUE: Final = 1  # a value without escapes
+TEXT: Final = 2  # a value with entities, or whose last line break is not part of it
+JSON: Final = 3  # a string in JSON
+PROSE: Final = 4
+LAID_OUT: Final = 5  # prose in a dialect in which white space beside calls is not text
+TAG: Final = 6  # a tag: nothing is decided before its end
+HELD: Final = 7  # one of these, with text that is held back
+
+GATHER: Final = 4096
+"""Characters that single chunks, of 64 bytes each, may pile up to before they are joined."""
+LONG: Final = 256
+"""Held text of more characters is looked at again only if the new chunk may decide what it is."""
+_NEVER: Final = re.compile("(?!)")
+_TAG_PART: Final = re.compile(rf"[{SPACES}]*+(?:<[^>]*+)?")
+_NAME_PART: Final = late_pattern(r"[^<>]*+(?:</?(?:[^\W\d]\w*)?)?")
+"""Text, and a tag whose name is not over."""
+
+
+class Run:
+    """What the stream is in at `pos`, where `held` waits for more. `mode`: what a chunk without `char`, or without
+    `pair` and with something else at its end, may be told as; `kind`: the same while nothing is held back."""
+
+    __slots__ = (
+        "_direct",
+        "_is_silent",
+        "_reader",
+        "_scanner",
+        "_stops",
+        "_wait",
+        "char",
+        "held",
+        "kind",
+        "mark",
+        "mode",
+        "pair",
+        "path",
+        "pieces",
+        "pos",
+    )
+
+    def __init__(self, pieces: list[str]) -> None:
+        """`pieces`: where the text of prose goes."""
+        self.pos = 0  # characters received
+        self.held = ""  # text that is not decided
+        self.mode = self.kind = self._direct = OTHER
+        self.char = self.pair = ""
+        self.path: Path = ()  # of the deltas
+        self.pieces = pieces  # where the text goes, for those who read it later
+        self.mark = GATHER  # where in the stream they get it
+        self._stops = self._wait = _NEVER  # a pattern of all that may begin or end in it, and of what may be held back
+        self._is_silent = False  # it has no deltas
+        self._reader: TextReader | None = None
+        self._scanner: JSONScanner | None = None
+
+    def read(self, chunk: str, end: int) -> list[Event] | None:
+        """A chunk up to `end`, in which something may begin or end: the text before that makes an event, and what the
+        end of the chunk cuts off is held back. None if it takes a closer look."""
+        kind, held = self.kind, self.held
+        if kind == JSON:
+            return self._read_json(chunk, end)
+        text = held + chunk if held else chunk
+        if (held or kind == TAG) and self._wait.fullmatch(text):
+            self.held = text
+            self.pos = end
+            if kind == TAG and self._wait is _TAG_PART and not text.isspace():
+                self.mode = TAG
+            return []
+        if kind == TAG:
+            return None
+        size = len(text)
+        found = self._stops.search(text) if self.char in text or text[-1] <= " " else None
+        if found is not None and found.end() < size and not self._wait.fullmatch(text, found.start()):
+            return None
+        start = self.pos - len(held)
+        if found is not None and found.start() < size:
+            size = found.start()
+            if not size and len(held) > LONG:
+                return None
+            self.held = text[size:]
+            text = text[:size]
+            self.mode = HELD
+        elif held:
+            self.held = ""
+            self.mode = self._direct
+        self.pos = end
+        if not text:
+            return []
+        self.pieces.append(text)
+        if kind == PROSE:
+            return [TextDelta.make(text, start)]
+        reader = self._reader
+        if reader is not None:
+            text = reader.text(text)
+            if not reader.idle:
+                self.mode = HELD
+            elif not self.held:
+                self.mode = self._direct
+        return [ArgumentDelta.make(self.path, text)] if text and not self._is_silent else []
+
+    def _read_json(self, chunk: str, end: int) -> list[Event] | None:
+        """A chunk of a string in JSON, with escapes. None if the string may end in it."""
+        scanner = self._scanner
+        piece = scanner.string_piece(chunk) if scanner is not None else None
+        if scanner is None or piece is None:
+            return None
+        self.pos = end
+        self.pieces.append(chunk)
+        self.mode = JSON if scanner.is_clear else HELD
+        return [ArgumentDelta.make(self.path, piece)] if piece else []
+
+    def choose(self, block: Block, size: int) -> None:
+        """Find out what the stream is in now, inside of `block`, which may have so many characters."""
+        self.mode = self.kind = OTHER
+        leaf, state, held = block.leaf, block.state, self.held
+        most = GATHER
+        if leaf is None:
+            json = block.json
+            if state == State.JSON:
+                if json is None or held or not (quote := json.scanner.quote):
+                    return
+                self._scanner = json.scanner
+                self.kind = JSON
+                self.mode = JSON if json.scanner.is_clear else HELD
+                self.char = self.pair = quote
+                self.path = json.deltas.path if json.deltas is not None else ()
+            elif state == State.MARKUP and not block.stack[-1].loose and ">" not in held:
+                most = self._choose_tag(_TAG_PART)
+            else:
+                return
+        elif leaf.capture is not None:
+            if leaf.path is not None or ">" in held:
+                return
+            most = self._choose_tag(_NAME_PART)  # of the tool, or of its server
+        elif (value := run_of_value(block, leaf)) is not None:
+            self.pair, self._stops, self._wait, is_text = value
+            self.char = self.pair[0]
+            self.kind = TEXT if is_text else VALUE
+            self.path = leaf.path or ()
+            self._is_silent = leaf.reader is None or leaf.path is None
+            self._reader = reader = leaf.reader if state == State.TEXT else None
+            self._direct = HELD if self._is_silent else self.kind
+            self.mode = self._direct if not held and (reader is None or reader.idle) else HELD
+        elif held and held[0] == "<" and ">" not in held and (state != State.CDATA_TAIL or held[1:2] == "/"):
+            most = self._choose_tag(_NAME_PART)
+        else:
+            return
+        self.pieces = block.raw.loose
+        self.mark = min(self.pos + most, block.start + size - 1)
+
+    def _choose_tag(self, wait: re.Pattern[str]) -> int:
+        """The stream is in a tag, or before one. Returns the most characters that it may still have."""
+        self.kind = TAG
+        self._wait = wait
+        self.mode = TAG if wait is _TAG_PART and self.held else HELD
+        self.char = self.pair = ">"
+        return min(LONG, TAG_LENGTH - len(self.held) - 1)
+
+    def choose_prose(self, outside: Outside, *, is_spent: bool) -> None:
+        """Find out what the stream is in now, outside of calls. `is_spent`: all that follows is text."""
+        self.mode = self.kind = OTHER
+        if not outside.is_plain_prose:
+            return
+        self.kind = PROSE
+        openers = outside.openers
+        self.char = self.pair = "" if openers.has_others else "<"
+        self._stops = _NEVER if is_spent else openers.begins
+        self._wait = _NEVER
+        self._direct = HELD if openers.has_others else LAID_OUT if outside.is_laid_out else PROSE
+        self.mode = HELD if self.held else self._direct
+        self.pieces = outside.pieces
+        if self.pos >= self.mark or not self.pieces:
+            self.mark = self.pos + GATHER
