@@ -389,6 +389,11 @@ class Block:
         return known_delimiters(self.dialect)
 
     @property
+    def is_tag(self) -> bool:
+        """Whether the element that is named as the tool holds the arguments."""
+        return self.dialect.body is _TAGS
+
+    @property
     def arguments(self) -> Element:
         """The tree of the arguments."""
         return self.stack[0].element

@@ -86,16 +86,17 @@ def run_of_value(block: Block, leaf: Leaf) -> ValueRun | None:
     whether its text is decoded, or loses its last line break. None if it has not begun, or may have ended."""
     state = block.state
     if state == State.TEXT:
-        waits = _end_of(f"</{leaf.tag}>", len(block.stack) > 1)
+        is_clean = leaf.literal < 0 and len(block.stack) > 1 and not block.is_tag
+        waits = _end_of(f"</{leaf.tag}>", block.stack[-1].tag if is_clean else "")
         return "</" if leaf.pasted else "<", stops_of_text(block, leaf), waits, True
     if state == State.CDATA or (state == State.PAIR_VALUE and leaf.decided):
-        return "]]", SECTION_END, _end_of("", False), False
+        return "]]", SECTION_END, _end_of("", ""), False
     if state != State.PAIR_VALUE or block.dialect.pairs is None:
         return None
     pairs = block.dialect.pairs
     stops = block.delimiters.in_value(leaf.tag[0])
     begins = pairs.tag_mark[:2] or "<"
-    waits = _end_of(pairs.value_end, False)
+    waits = _end_of(pairs.value_end, "")
     return begins, _framed(stops.pattern) if pairs.framing else stops, waits, bool(pairs.framing)
 
 
@@ -103,13 +104,14 @@ _LONG_END: Final = 64
 
 
 @lru_cache(maxsize=256)
-def _end_of(end: str, in_arguments: bool) -> re.Pattern[str]:
-    """A pattern of the parts with which a value's end delimiter begins. `in_arguments`: and of all of it, with the tag
-    that comes next up to the end of its name, for that decides nothing yet."""
+def _end_of(end: str, around: str) -> re.Pattern[str]:
+    """A pattern of the parts with which a value's end delimiter begins. `around`: the name of the element around it;
+    then all of that may have come, its end tag, and the next tag, as far as nothing is decided."""
     if not 1 < len(end) < _LONG_END:
         return re.compile("(?!)")
-    following = rf"|{re.escape(end)}[{SPACES}]{{0,{_LONG_END}}}(?:</?(?:[A-Za-z_][-.\w]{{0,{_LONG_END}}})?)?"
-    return re.compile(rf"[\r\n]*(?:{cut_of(end)}{following if in_arguments else ''})")
+    space, name = rf"[{SPACES}]{{0,{_LONG_END}}}", rf"[A-Za-z_][-.\w]{{0,{_LONG_END}}}"
+    following = rf"|{re.escape(end)}{space}(?:<{name}>|(?:</{re.escape(around)}>{space})?(?:</?(?:{name})?)?)"
+    return re.compile(rf"(?:\r\n?|\n)?(?:{cut_of(end)}{following if around else ''})")
 
 
 @lru_cache(maxsize=256)

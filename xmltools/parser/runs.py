@@ -7,11 +7,13 @@ that may begin, or the end that probably comes: it is looked at again with the n
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final
 
 from xmltools.models.events import ArgumentDelta, Event, TextDelta
 from xmltools.parser.block import Block, Path, State
 from xmltools.parser.decode_text import TextReader
+from xmltools.parser.delimiters import cut_of
 from xmltools.parser.machine import run_of_value
 from xmltools.parser.outside import Outside
 from xmltools.syntax.json_scanner import JSONScanner
@@ -33,9 +35,23 @@ GATHER: Final = 4096
 LONG: Final = 256
 """Held text of more characters is looked at again only if the new chunk may decide what it is."""
 _NEVER: Final = re.compile("(?!)")
-_TAG_PART: Final = re.compile(rf"[{SPACES}]*+(?:<[^>]*+)?")
+_TAILS: Final = (State.CDATA_TAIL, State.END_TAIL)
+"""States in which a `<` that begins no end tag may decide at once."""
 _NAME_PART: Final = late_pattern(r"[^<>]*+(?:</?(?:[^\W\d]\w*)?)?")
 """Text, and a tag whose name is not over."""
+
+
+@lru_cache(maxsize=64)
+def _tag_part(arguments: str) -> re.Pattern[str]:
+    """A pattern of a tag that is not over, perhaps after that of the arguments."""
+    before = rf"(?:</?{re.escape(arguments)}>[{SPACES}]*+)?" if arguments else ""
+    return re.compile(rf"[{SPACES}]*+{before}(?:<[^>]*+)?")
+
+
+@lru_cache(maxsize=64)
+def _opener_part(opener: str) -> re.Pattern[str]:
+    """A pattern of the parts with which an opener begins."""
+    return re.compile(cut_of(opener) or "(?!)")
 
 
 class Run:
@@ -44,6 +60,7 @@ class Run:
 
     __slots__ = (
         "_direct",
+        "_end",
         "_is_silent",
         "_reader",
         "_scanner",
@@ -69,7 +86,8 @@ class Run:
         self.path: Path = ()  # of the deltas
         self.pieces = pieces  # where the text goes, for those who read it later
         self.mark = GATHER  # where in the stream they get it
-        self._stops = self._wait = _NEVER  # a pattern of all that may begin or end in it, and of what may be held back
+        # Patterns of all that may begin or end in it, and of what may be held back: a value's end, if that is all.
+        self._stops = self._wait = self._end = _NEVER
         self._is_silent = False  # it has no deltas
         self._reader: TextReader | None = None
         self._scanner: JSONScanner | None = None
@@ -84,8 +102,8 @@ class Run:
         if (held or kind == TAG) and self._wait.fullmatch(text):
             self.held = text
             self.pos = end
-            if kind == TAG and self._wait is _TAG_PART and not text.isspace():
-                self.mode = TAG
+            if kind == TAG and self._wait is not _NAME_PART:
+                self.mode = TAG if text.rfind("<") > text.rfind(">") else HELD
             return []
         if kind == TAG:
             return None
@@ -113,6 +131,7 @@ class Run:
         reader = self._reader
         if reader is not None:
             text = reader.text(text)
+            self._wait = self._end if reader.idle else _NEVER
             if not reader.idle:
                 self.mode = HELD
             elif not self.held:
@@ -146,7 +165,7 @@ class Run:
                 self.char = self.pair = quote
                 self.path = json.deltas.path if json.deltas is not None else ()
             elif state == State.MARKUP and not block.stack[-1].loose and ">" not in held:
-                most = self._choose_tag(_TAG_PART)
+                most = self._choose_tag(_tag_part("" if block.is_tag or block.name is None else block.arguments_tag))
             else:
                 return
         elif leaf.capture is not None:
@@ -154,15 +173,17 @@ class Run:
                 return
             most = self._choose_tag(_NAME_PART)  # of the tool, or of its server
         elif (value := run_of_value(block, leaf)) is not None:
-            self.pair, self._stops, self._wait, is_text = value
+            self.pair, self._stops, self._end, is_text = value
             self.char = self.pair[0]
             self.kind = TEXT if is_text else VALUE
             self.path = leaf.path or ()
             self._is_silent = leaf.reader is None or leaf.path is None
             self._reader = reader = leaf.reader if state == State.TEXT else None
             self._direct = HELD if self._is_silent else self.kind
-            self.mode = self._direct if not held and (reader is None or reader.idle) else HELD
-        elif held and held[0] == "<" and ">" not in held and (state != State.CDATA_TAIL or held[1:2] == "/"):
+            is_idle = reader is None or reader.idle
+            self._wait = self._end if is_idle else _NEVER
+            self.mode = self._direct if is_idle and not held else HELD
+        elif held and held[0] == "<" and ">" not in held and (state not in _TAILS or held[1:2] == "/"):
             most = self._choose_tag(_NAME_PART)
         else:
             return
@@ -173,7 +194,7 @@ class Run:
         """The stream is in a tag, or before one. Returns the most characters that it may still have."""
         self.kind = TAG
         self._wait = wait
-        self.mode = TAG if wait is _TAG_PART and self.held else HELD
+        self.mode = TAG if wait is not _NAME_PART and self.held else HELD
         self.char = self.pair = ">"
         return min(LONG, TAG_LENGTH - len(self.held) - 1)
 
@@ -186,8 +207,8 @@ class Run:
         openers = outside.openers
         self.char = self.pair = "" if openers.has_others else "<"
         self._stops = _NEVER if is_spent else openers.begins
-        self._wait = _NEVER
-        self._direct = HELD if openers.has_others else LAID_OUT if outside.is_laid_out else PROSE
+        self._wait = _opener_part(outside.dialect.opener)
+        self._direct = HELD if openers.has_others else LAID_OUT if outside.dialect.layout else PROSE
         self.mode = HELD if self.held else self._direct
         self.pieces = outside.pieces
         if self.pos >= self.mark or not self.pieces:

@@ -226,8 +226,6 @@ class Parser:
                             run.pos = end
                             run.pieces.append(chunk)
                             return [event]
-                    elif mode == TAG:
-                        return self._feed(chunk)
                 events = run.read(chunk, end)
                 if events is not None:
                     return events
