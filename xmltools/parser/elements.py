@@ -21,6 +21,7 @@ from xmltools.parser.json_states import begin_json_arguments, begin_json_body, b
 from xmltools.parser.values import begin_leaf, read_leaf_start, turn_into_text
 from xmltools.syntax.element_tree import Element
 from xmltools.syntax.markup import (
+    CLEAN_PART,
     CLEAN_TAG,
     CLEAN_VALUE,
     MORE,
@@ -127,6 +128,8 @@ def read_markup(block: Block, text: str, at: int) -> int:
             return max(end, read_leaf_start(block, leaf, text, end)) if end < len(text) else end
         place = _start_tag(block, text, start, Tag(name, end, False))
         return place if place >= 0 or start == at else start
+    if CLEAN_PART.fullmatch(text, at) and not block.reading.final:
+        return -1
     here = skip_space(text, at)
     if here > at:
         return here

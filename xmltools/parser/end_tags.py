@@ -81,14 +81,11 @@ def end_at_once(block: Block, leaf: Leaf, text: str, at: int, end: int) -> int:
     """The short way for nearly all leaves: their own end tag, from `at` to `end`, with all that confirms it in
     `text`. The place after what was read, or -1 if this needs a closer look."""
     if leaf.exact:
-        if leaf.literal >= 0:
-            return -1  # it may hold examples
-        if (clean := CLEAN_NEXT.match(text, end)) is not None:  # any tag may follow what XML reads as a value
-            end = clean.end()
-        else:
-            end = skip_space(text, end)
-            if end == len(text) or not _may_follow(block, leaf, OWN, text, end):
-                return -1
+        # Any tag may follow what XML reads as a value; with literal markup, it may hold examples.
+        clean = CLEAN_NEXT.match(text, end) if leaf.literal < 0 else None
+        if clean is None:
+            return -1
+        end = clean.end()
     end_leaf(block, leaf, block.base + at)
     return end
 

@@ -17,13 +17,11 @@ from xmltools.parser.block import (
 from xmltools.parser.cdata import read_cdata, read_cdata_tail
 from xmltools.parser.delimited_calls import read_pairs
 from xmltools.parser.delimited_values import SECTION_END, read_pair_value
-from xmltools.parser.delimiters import cut_of
 from xmltools.parser.elements import read_body, read_markup, read_stray
 from xmltools.parser.end_tags import read_end_tail
 from xmltools.parser.json_states import read_json, read_json_end, skip_body
 from xmltools.parser.tool_tags import read_tool_tag, read_tool_text
-from xmltools.parser.values import read_leaf_comment, read_leaf_start, read_text, stops_of_text
-from xmltools.syntax.markup import SPACES
+from xmltools.parser.values import own_end, parts_of_end, read_leaf_comment, read_leaf_start, read_text, stops_of_text
 
 _BETWEEN: Final[dict[int, Callable[[Block, str, int], int]]] = {
     State.BODY: read_body,
@@ -86,32 +84,16 @@ def run_of_value(block: Block, leaf: Leaf) -> ValueRun | None:
     whether its text is decoded, or loses its last line break. None if it has not begun, or may have ended."""
     state = block.state
     if state == State.TEXT:
-        is_clean = leaf.literal < 0 and len(block.stack) > 1 and not block.is_tag
-        waits = _end_of(f"</{leaf.tag}>", block.stack[-1].tag if is_clean else "")
-        return "</" if leaf.pasted else "<", stops_of_text(block, leaf), waits, True
+        return "</" if leaf.pasted else "<", stops_of_text(block, leaf), own_end(block, leaf), True
     if state == State.CDATA or (state == State.PAIR_VALUE and leaf.decided):
-        return "]]", SECTION_END, _end_of("", ""), False
+        return "]]", SECTION_END, parts_of_end("", ""), False
     if state != State.PAIR_VALUE or block.dialect.pairs is None:
         return None
     pairs = block.dialect.pairs
     stops = block.delimiters.in_value(leaf.tag[0])
     begins = pairs.tag_mark[:2] or "<"
-    waits = _end_of(pairs.value_end, "")
+    waits = parts_of_end(pairs.value_end, "")
     return begins, _framed(stops.pattern) if pairs.framing else stops, waits, bool(pairs.framing)
-
-
-_LONG_END: Final = 64
-
-
-@lru_cache(maxsize=256)
-def _end_of(end: str, around: str) -> re.Pattern[str]:
-    """A pattern of the parts with which a value's end delimiter begins. `around`: the name of the element around it;
-    then all of that may have come, its end tag, and the next tag, as far as nothing is decided."""
-    if not 1 < len(end) < _LONG_END:
-        return re.compile("(?!)")
-    space, name = rf"[{SPACES}]{{0,{_LONG_END}}}", rf"[A-Za-z_][-.\w]{{0,{_LONG_END}}}"
-    following = rf"|{re.escape(end)}{space}(?:<{name}>|(?:</{re.escape(around)}>{space})?(?:</?(?:{name})?)?)"
-    return re.compile(rf"(?:\r\n?|\n)?(?:{cut_of(end)}{following if around else ''})")
 
 
 @lru_cache(maxsize=256)

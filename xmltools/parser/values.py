@@ -22,6 +22,7 @@ from xmltools.parser.block import (
 )
 from xmltools.parser.cdata import open_cdata
 from xmltools.parser.decode_text import TextReader
+from xmltools.parser.delimiters import cut_of
 from xmltools.parser.end_tags import (
     end_at_once,
     end_leaf,
@@ -197,8 +198,12 @@ def read_text(block: Block, leaf: Leaf, text: str, at: int) -> int:
         place = end_at_once(block, leaf, text, opening, opening + len(leaf.tag) + 3)
         if place >= 0:
             return place
-    place = _leaf_markup(block, leaf, text, opening)
-    return place if place >= 0 or opening == at else opening
+    if opening > at:
+        return opening
+    is_told = leaf.reader is None or leaf.reader.idle
+    if is_told and not block.reading.final and own_end(block, leaf).fullmatch(text, at):
+        return -1
+    return _leaf_markup(block, leaf, text, at)
 
 
 def _leaf_markup(block: Block, leaf: Leaf, text: str, at: int) -> int:
@@ -246,6 +251,24 @@ _MARKUP = re.compile(r"<(?![ \t\r\n=<0-9])")
 """A `<` that may begin markup. At the end of a text, it may."""
 _ANY: Final = re.compile(r"</?\Z|<")
 _ANY_END: Final = re.compile(r"</|<\Z")
+_LONG_END: Final = 64
+
+
+def own_end(block: Block, leaf: Leaf) -> re.Pattern[str]:
+    """A pattern of what may be the end of the text of a leaf, as far as nothing is decided."""
+    is_clean = leaf.literal < 0 and len(block.stack) > 1 and not block.is_tag
+    return parts_of_end(f"</{leaf.tag}>", block.stack[-1].tag if is_clean else "")
+
+
+@lru_cache(maxsize=256)
+def parts_of_end(end: str, around: str) -> re.Pattern[str]:
+    """A pattern of the parts with which a value's end delimiter begins. `around`: the name of the element around it;
+    then all of that may have come, its end tag, and the next tag, as far as nothing is decided."""
+    if not 1 < len(end) < _LONG_END:
+        return re.compile("(?!)")
+    space, name = rf"[{SPACES}]{{0,{_LONG_END}}}", rf"[A-Za-z_][-.\w]{{0,{_LONG_END}}}"
+    following = rf"|{re.escape(end)}{space}(?:<{name}>|(?:</{re.escape(around)}>{space})?(?:</?(?:{name})?)?)"
+    return re.compile(rf"(?:\r\n?|\n)?(?:{cut_of(end)}{following if around else ''})")
 
 
 def stops_of_text(block: Block, leaf: Leaf) -> re.Pattern[str]:

@@ -49,6 +49,8 @@ CLEAN_TAG: Final = re.compile(rf"{_W}{{0,1024}}(?:<(/?)({_CLEAN_NAME})>)")
 """White space and a tag that needs no closer look: a short ASCII name, and nothing else."""
 CLEAN_NEXT: Final = re.compile(rf"{_W}{{0,1024}}(?=</?{_CLEAN_NAME}[> \t\r\n/])")
 """White space before such a tag, perhaps one with attributes."""
+CLEAN_PART: Final = re.compile(rf"{_W}{{0,64}}(?:</?(?:{_CLEAN_NAME})?)?")
+"""White space, and the beginning of such a tag."""
 CLEAN_VALUE: Final = re.compile(rf"([^\s<&\]](?:[^<&\]]{{0,254}}[^\s<&\]])?)</({_CLEAN_NAME})>(?={CLEAN_NEXT.pattern})")
 """A short value that is what is written, and an end tag with such a tag behind it."""
 _START = late_pattern(rf"<({_W}*)({_NAME})((?:{_W}+{_NAME}(?:{_VALUE})?)*){_W}*(/?)>")
