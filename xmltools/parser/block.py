@@ -563,8 +563,11 @@ class Block:
 
     def close_element(self, name: str, place: int, leaf: Leaf | None = None) -> bool:
         """Close the nearest open container called `name` and all inside it, `leaf` too; False if there is none."""
-        if len(self.stack) > 1 and leaf is None and self.stack[-1].tag == name:
-            self.close_top(place)
+        if leaf is None and self.stack[-1].tag == name:
+            if len(self.stack) > 1:
+                self.close_top(place)
+            else:
+                self.done = True
             return True
         depth = self.depth_of(name)
         if depth < 0:

@@ -100,34 +100,39 @@ def _bare_name(block: Block, text: str, at: int) -> int:
 def read_markup(block: Block, text: str, at: int) -> int:
     """State: where an element, a comment or an end tag may come."""
     clean = CLEAN_TAG.match(text, at)
-    if clean is not None:
-        slash, name = clean.groups()
-        end = clean.end()
-        if slash:
-            return _end_tag(block, end - len(name) - 3, Tag(name, end, False))
-        start, depth, limits = end - len(name) - 2, len(block.stack), block.reading.limits
-        value = CLEAN_VALUE.match(text, end)
-        if (
-            value is not None
-            and value[2] == name == block.dialect.tool_name
-            and depth == 1
-            and not (block.fields or block.discard)
-        ):
-            block.fields.add(name)
-            block.element_count += 1
-            end_field(block, name, value[1], Element(name, block.base + start), block.base + end)
-            return value.end()
-        is_value = depth > 1 and name != block.arguments_tag and block.dialect.body is not _TAGS
-        if is_value and not block.stray.too_deep and block.element_count < limits.elements and depth <= limits.depth:
+    if clean is None:
+        return _odd_markup(block, text, at)
+    slash, name = clean.groups()
+    end = clean.end()
+    start = end - len(name) - 2
+    if slash:
+        _end_tag(block, block.base + start - 1, name)
+        return end
+    depth, limits = len(block.stack), block.reading.limits
+    value = CLEAN_VALUE.match(text, end) if not block.discard else None
+    if value is not None and value[2] != name:
+        value = None
+    if depth > 1:
+        is_value = name != block.arguments_tag and block.element_count < limits.elements and depth <= limits.depth
+        if is_value and not block.stray.too_deep and block.dialect.body is not _TAGS:
             block.element_count += 1
             element = Element(name, block.base + start)
-            if value is not None and value[2] == name and _take_value(block, element, value[1]):
+            if value is not None and _take_value(block, element, value[1]):
                 return value.end()
             leaf = block.leaf = _begin_value(block, element, name, end)
             block.state = State.LEAF_START
             return max(end, read_leaf_start(block, leaf, text, end)) if end < len(text) else end
-        place = _start_tag(block, text, start, Tag(name, end, False))
-        return place if place >= 0 or start == at else start
+    elif value is not None and name == block.dialect.tool_name and not block.fields:
+        block.fields.add(name)
+        block.element_count += 1
+        end_field(block, name, value[1], Element(name, block.base + start), block.base + end)
+        return value.end()
+    place = _start_tag(block, text, start, Tag(name, end, False))
+    return place if place >= 0 or start == at else start
+
+
+def _odd_markup(block: Block, text: str, at: int) -> int:
+    """At something other than a tag with nothing but a name."""
     if CLEAN_PART.fullmatch(text, at) and not block.reading.final:
         return -1
     here = skip_space(text, at)
@@ -151,7 +156,12 @@ def read_markup(block: Block, text: str, at: int) -> int:
         return -1
     if following != "/":
         return _start_tag(block, text, at, tag) if tag else _chat_token(block, text, at)
-    return _end_tag(block, at, tag) if tag else _malformed(block, at)
+    if not tag:
+        return _malformed(block, at)
+    if tag.spaced:
+        block.note_space(tag, block.base + at)
+    _end_tag(block, block.base + at, tag.name)
+    return tag.end
 
 
 def _loose_text(block: Block, text: str, at: int) -> int:
@@ -252,17 +262,14 @@ def _chat_token(block: Block, text: str, at: int) -> int:
     return _malformed(block, at)
 
 
-def _end_tag(block: Block, at: int, tag: Tag) -> int:
-    place, name = block.base + at, tag.name
+def _end_tag(block: Block, place: int, name: str) -> None:
     if block.stray.too_deep:
         if name != block.arguments_tag and not block.is_block(name):
             block.stray.too_deep -= 1
-            return tag.end
+            return
         block.stray.too_deep = 0
-    if tag.spaced:
-        block.note_space(tag, place)
     if block.close_element(name, place):
-        return tag.end
+        return
     # `</args>` may be what is left of an argument: only the field's own name, in some spelling, ends `<arguments>`.
     is_spelling = name not in block.dialect.arguments_words and block.field_of(name) == block.dialect.arguments
     if is_spelling and len(block.stack) == 2 and block.stack[-1].is_arguments:
@@ -272,7 +279,6 @@ def _end_tag(block: Block, at: int, tag: Tag) -> int:
         refuse_second_end(block, name, place)
     else:
         block.note(Code.STRAY_END_TAG, place, f"</{name}> closed nothing")
-    return tag.end
 
 
 def _start_tag(block: Block, text: str, at: int, tag: Tag) -> int:

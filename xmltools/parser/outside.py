@@ -179,7 +179,7 @@ class Outside:
     def _go_on(self, place: int) -> None:
         """Text goes on at this place in the stream."""
         self._foreign.at = place
-        self.is_after = self.dialect.layout
+        self.is_after = self._starts.dialect.layout
         self._is_blank = True
 
     def take_space(self, text: str, at: int, end: int) -> None:
@@ -267,7 +267,7 @@ class Outside:
         if self.brackets and (bracket := self._find_bracket(text, at, place)) >= 0:
             return self._read_brackets(text, at) if bracket == at else self.emit_text(text, at, bracket)
         end = place
-        if self.dialect.layout:
+        if self._starts.dialect.layout:
             end = at + len(text[at:place].rstrip(SPACES))
         if end > at:
             if self.is_after:
@@ -307,7 +307,7 @@ class Outside:
         if lead < at:
             prose.take_early(text[lead:at])
         prose.settle()
-        if word in self.dialect.turn_ends:
+        if word in starts.dialect.turn_ends:
             end = at + len(word)
             if prose.may_hide:  # it is only shown
                 return self.emit_text(text, lead, end)

@@ -422,20 +422,21 @@ class Parser:
             read_opening_tag(block, text[at : at + opening.length])
 
     def _read_block(self, block: Block, text: str, at: int, base: int) -> int:
-        end = run(block, text, at, base)
-        if not block.done:
-            if end <= at:
-                return -1
-            self._keep(block, text[at:end] if at or end < len(text) else text, base + end)
-            return end
-        if not block.raw:  # the whole block was in this piece: no copy of it is needed
-            self._end_block(block, base + end, text, base)
-        else:
-            self._keep(block, text[at:end], base + end)
-            self._end_block(block, base + end)
-        if block.again:
-            self._open_again(block, base + end)
-        return end
+        place = run(block, text, at, base)
+        raw, end = block.raw, base + place
+        if raw.end > block.start or (place > at and not block.done):  # a block that one piece has needs no copy
+            raw.append(text[at:place])
+            raw.end = end
+            if not raw.is_whole:
+                block.trim(place - at)
+        if block.done:
+            if raw.end > block.start:
+                text = raw.take()
+                base = end - len(text)  # of a block over a limit only the end is kept
+            self._end_block(block, end, text, base)
+            if block.again:
+                self._open_again(block, end)
+        return place if place > at or block.done else -1
 
     def _open_again(self, ended: Block, place: int) -> None:
         """Another call begins, at `place` in the stream, in the block that has ended."""
@@ -449,12 +450,6 @@ class Parser:
         else:
             self._block.note_opener(Code.JOINED_CALLS, "the call is in the block of another one")
 
-    def _keep(self, block: Block, text: str, end: int) -> None:
-        block.raw.append(text)
-        block.raw.end = end
-        if not block.raw.is_whole:
-            block.trim(len(text))
-
     def _name_call(self, block: Block) -> None:
         """A block has named its tool: give the call its id and find the schema of its arguments."""
         if block.error is None and block.resolve_name():
@@ -466,16 +461,13 @@ class Parser:
     def _next_id(self) -> str:
         return _new_id() if self._new_id is _new_id else _make_id(self._new_id)
 
-    def _end_block(self, block: Block, end: int, text: str | None = None, base: int = 0) -> None:
-        """The block has ended. It is in `text`, which begins at `base` in the stream, or in its own pieces."""
+    def _end_block(self, block: Block, end: int, text: str, base: int) -> None:
+        """The block has ended. It is in `text`, which begins at `base` in the stream."""
         self._block = None
         self._outside.skip_block(end)
         if self._blocks > self._limits.blocks:
             self._spent = True
             self._outside.brackets = None
-        if text is None:
-            text = block.raw.take()
-            base = end - len(text)  # of a block over a limit only the end is kept
         if block.dialect.in_line and text[end - base - 1 : end - base] == "\n":
             self._outside.begin_line()
         verdict = conclude(block, end, text, base, self._strict)
@@ -489,7 +481,8 @@ class Parser:
         if block.in_list and block.dialect.is_bare:
             self._waiting.append((verdict, text[block.start - base : end - base]))
             return
-        self._release()
+        if self._waiting:
+            self._release()
         self._events.append(CallCompleted(verdict))
 
     def _release(self, is_cut: bool = False) -> None:
@@ -532,7 +525,8 @@ class Parser:
         again = end_in_call(block, rest, self._run.pos, self._decided)
         self._run.pos -= len(again or "")
         if again is None or block.error is not None:
-            self._end_block(block, self._run.pos)
+            text = block.raw.take()
+            self._end_block(block, self._run.pos, text, self._run.pos - len(text))
         if again is not None:
             self._decided += 1
             self._read(again)
