@@ -12,7 +12,6 @@ goes to the two readers.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
@@ -26,6 +25,7 @@ from xmltools.parser.cut_off_replies import cut_off_list, end_in_call
 from xmltools.parser.finish import conclude
 from xmltools.parser.limits import Limits
 from xmltools.parser.machine import run
+from xmltools.parser.new_ids import make_id, random_id
 from xmltools.parser.openers import checked_tags
 from xmltools.parser.outside import Opening, Outside
 from xmltools.parser.runs import CLOSED, HELD, JSON, LONG, OTHER, PROSE, TAG, TEXT, VALUE, Run
@@ -41,39 +41,6 @@ _LIMITS: Final = Limits()
 
 COMPILED: Final = not __file__.endswith(".py")
 """Whether this is the compiled build (`hatch_build.py`) of the same source."""
-
-
-_ids: list[str] = []
-"""Ids that nobody has yet: to ask the system for random bytes takes as long as to read an argument."""
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_ids.clear)  # or both processes would give the same ones
-
-
-def _new_id() -> str:
-    """Return 96 random bits."""
-    if not _ids:
-        made = os.urandom(12 * 32).hex()
-        _ids.extend([f"call_{made[at : at + 24]}" for at in range(0, len(made), 24)])
-    try:
-        return _ids.pop()
-    except IndexError:  # other threads have taken them
-        return _new_id()
-
-
-def _make_id(new_id: Callable[[], object]) -> str:
-    try:
-        made = new_id()
-    except TypeError:
-        _refuse_no_function(new_id)
-        raise
-    if not isinstance(made, str):
-        raise XMLToolsError(f"new_id: expected a function that returns str, it returned {type(made).__name__}")
-    return made
-
-
-def _refuse_no_function(new_id: object) -> None:
-    if not callable(new_id):
-        raise XMLToolsError(f"new_id: expected a function that returns str, got {type(new_id).__name__}")
 
 
 class Parser:
@@ -123,7 +90,7 @@ class Parser:
         code_fences: str = "call",
         argument_deltas: bool = True,
         limits: Limits | None = None,
-        new_id: Callable[[], str] = _new_id,
+        new_id: Callable[[], str] = random_id,
         dialect: Dialect | str = FORGE,
         also: Also = None,
     ) -> None:
@@ -153,8 +120,8 @@ class Parser:
             others=others if self._toolbox is not None else (),
             knows_tags=reasoning_tags is not None,
         )
-        if new_id is not _new_id:
-            _refuse_no_function(new_id)
+        if not callable(new_id):
+            raise XMLToolsError(f"new_id: expected a function that returns str, got {type(new_id).__name__}")
         self._new_id: Callable[[], object] = new_id  # whatever it returns is looked at
         self._argument_deltas = argument_deltas
         self._block: Block | None = None
@@ -459,7 +426,7 @@ class Parser:
             self._events.append(CallStarted(self._reading.call_id, block.name or "", block.server))
 
     def _next_id(self) -> str:
-        return _new_id() if self._new_id is _new_id else _make_id(self._new_id)
+        return make_id(self._new_id)
 
     def _end_block(self, block: Block, end: int, text: str, base: int) -> None:
         """The block has ended. It is in `text`, which begins at `base` in the stream."""
