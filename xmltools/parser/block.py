@@ -13,17 +13,15 @@ block's source (see `finish`), so `Leaf` and `Container` hold places, not text.
 
 from __future__ import annotations
 
-import re
 from array import array
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Final, NamedTuple
 
 from xmltools.dialects import Body, Dialect, plain, spellings
 from xmltools.errors import Code, Repair
 from xmltools.models.events import ArgumentDelta, Event
 from xmltools.parser.decode_text import TextReader
-from xmltools.parser.delimiters import Delimiters, known_delimiters
+from xmltools.parser.delimiters import SPACE, Delimiters, known_delimiters
 from xmltools.parser.json_deltas import JSONDeltas
 from xmltools.parser.limits import Limits
 from xmltools.parser.toolbox import Toolbox
@@ -33,12 +31,9 @@ from xmltools.syntax.json_scanner import JSONScanner
 from xmltools.syntax.markup import (
     MORE,
     NAME_LENGTH,
-    OPENER_SPACE,
     Tag,
     find_ampersands,
-    is_cut_off,
     opens_call,
-    skip_space,
 )
 from xmltools.syntax.rope import Rope
 from xmltools.tools.schema import ANY, Shape
@@ -670,6 +665,7 @@ def _first_state(dialect: Dialect) -> int:
     return State.PAIRS_NAME if dialect.pairs is not None else State.BODY
 
 
+_AFTER: Final = "fillers name closer"
 _ENDS: Final = {State.STRAY_CDATA: "]]>", State.INSTRUCTION: "?>", State.COMMENT: "-->"}
 
 
@@ -688,64 +684,27 @@ def read_skipped(block: Block, text: str, at: int) -> int:
 
 
 def skip_broken(block: Block, text: str, at: int) -> int:
-    """State: in a call of another dialect than Forge's that can't be read. It goes on to its end mark, to the next call
-    where a token says that, or, without an end mark, to the end of the turn."""
-    dialect, pairs = block.dialect, block.dialect.pairs
+    """State: in a call of another dialect than Forge's that can't be read. It goes on to its end delimiter, to the next
+    call where a token says that, or, without an end delimiter, to the end of the turn."""
+    dialect, own = block.dialect, block.delimiters
     has_end = dialect.closer and not dialect.may_lack_end
-    ends = dialect.closer, pairs.end if pairs is not None and (block.is_bare or not has_end) else ""
-    nexts = dialect.opener if (pairs is not None or dialect.is_sure) and not dialect.is_bare else ""
-    inner = pairs.end if pairs is not None and dialect.many else ""
-    marks = _marks((*ends, nexts, inner, *(() if has_end else dialect.turn_ends)))
-    found = marks.whole.search(text, at)
-    while found is not None and found[0] == inner and inner not in ends and pairs is not None:
+    ends_itself = block.is_bare or not has_end
+    fields = f"closer{' end' * (ends_itself or dialect.many)}{' turn_ends' * (not has_end)}"
+    if (dialect.pairs is not None or dialect.is_sure) and not dialect.is_bare:
+        fields += " opener"
+    found = own.find(text, at, fields)
+    while found.lastgroup == "end" and not ends_itself:
         # Another call in the same section, or the end of that, shows that this is the end.
-        here = skip_space(text, found.end())
-        after = skip_fillers(dialect, text, here)
+        after = own.look(text, found.end(), _AFTER, SPACE)
+        while after and after.lastgroup == "fillers":
+            after = own.look(text, after.end(), _AFTER, SPACE)
         if after is MORE and not block.reading.final:
             return found.start() if found.start() > at else -1
-        here = here if after is MORE else after
-        if len(text) - found.end() < OPENER_SPACE and not block.reading.final:
-            marks_after = pairs.name, dialect.closer
-            if any(is_cut_off(text, here, mark) and not text.startswith(mark, here) for mark in marks_after):
-                return found.start() if found.start() > at else -1
-        if text.startswith(pairs.name, here):
+        if after and after.lastgroup == "name":
             block.again = block.done = True
-            return here
-        found = marks.whole.search(text, found.end())
-    if found is None:
-        cut = marks.cut.search(text, max(at, len(text) - marks.reach))
-        end = cut.start() if cut else len(text)
-        return end if end > at else -1
+            return after.end(1)
+        found = own.find(text, found.end(), fields)
+    if found.lastgroup == "gap":
+        return found.start() if found.start() > at else -1
     block.done = True
-    return found.end() if found[0] in ends else found.start()
-
-
-def skip_fillers(dialect: Dialect, text: str, at: int) -> int | None:
-    """The place after fillers at `at` and white space after them, or MORE if the text ends in one."""
-    for _ in dialect.fillers:
-        for filler in dialect.fillers:
-            if text.startswith(filler, at):
-                at = skip_space(text, at + len(filler))
-                break
-            if len(text) - at < len(filler) and filler.startswith(text[at:]):
-                return MORE
-    return at
-
-
-class _Marks(NamedTuple):
-    """A pattern of some marks, one of what the end of a text cuts off of them, and the greatest length of that."""
-
-    whole: re.Pattern[str]
-    cut: re.Pattern[str]
-    reach: int
-
-
-@lru_cache(maxsize=64)
-def _marks(marks: tuple[str, ...]) -> _Marks:
-    found = sorted(filter(None, marks), key=len, reverse=True)
-    cuts = sorted({mark[:size] for mark in found for size in range(1, len(mark))}, key=len, reverse=True)
-    return _Marks(
-        re.compile("|".join(map(re.escape, found)) or "(?!)"),
-        re.compile(rf"(?:{'|'.join(map(re.escape, cuts)) or '(?!)'})\Z"),
-        max(map(len, found), default=0),
-    )
+    return found.end() if found.lastgroup in ("closer", "end") else found.start()

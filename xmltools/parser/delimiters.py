@@ -135,6 +135,12 @@ class Delimiters:
             return NO
         return found if found.lastgroup != "gap" else MORE
 
+    def find(self, text: str, at: int, fields: str) -> Delimiter:
+        """The first of the delimiters in these fields from `at` on; or what the end of the text cuts off, as `gap`."""
+        found = (self._patterns.get((fields, "")) or self._pattern(fields, "")).search(text, at)
+        assert found is not None  # the end of the text
+        return found
+
     def in_value(self, letter: str) -> re.Pattern[str]:
         """A pattern of what may begin a delimiter in a value, or what stands for its end: `<` and two characters, or
         a token, or what the end of the text cuts off of that. `letter`: the first of the argument's name."""

@@ -109,8 +109,12 @@ class Run:
             return None
         size = len(text)
         found = self._stops.search(text) if self.char in text or text[-1] <= " " else None
-        if found is not None and found.end() < size and not self._wait.fullmatch(text, found.start()):
-            return None
+        if found is not None and found.end() < size:
+            place = found.start()
+            # White space before the end is held back as well, and told when that is decided.
+            is_told = not place or text[place - 1] > " " or ">" not in text[place:]
+            if not is_told or not self._wait.fullmatch(text, place):
+                return None
         start = self.pos - len(held)
         if found is not None and found.start() < size:
             size = found.start()
