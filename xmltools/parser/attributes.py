@@ -116,7 +116,9 @@ def _add_child(
     name, value = attribute
     child = Element(name, place)
     child.text = decode_entities(value)
-    parent.children = [*(parent.children or ()), child]
+    if parent.children is None:
+        parent.children = []
+    parent.children.append(child)
     block.note(Code.ATTRIBUTE_VALUE, place, f"the attribute {name!r} of <{tag}> was read as {what}", owner)
 
 

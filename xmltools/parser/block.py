@@ -115,6 +115,7 @@ class Container:
     """An open element whose content is elements."""
 
     __slots__ = (
+        "children",
         "counts",
         "element",
         "first_leaf",
@@ -138,7 +139,9 @@ class Container:
         self.loose = False  # a node without a schema, or one that may be text: text beside its elements makes it a leaf
         self.first_leaf = 0
         self.first_repair = 0
-        element.children = element.children or []
+        if element.children is None:
+            element.children = []
+        self.children = element.children
 
 
 class Leaf:

@@ -40,7 +40,7 @@ from xmltools.syntax.markup import (
     read_valued_tag,
     skip_space,
 )
-from xmltools.tools.schema import ANY
+from xmltools.tools.schema import ANY, Shape
 
 _JSON: Final = Body.JSON
 _TAGS: Final = Body.TAGS
@@ -117,9 +117,15 @@ def read_markup(block: Block, text: str, at: int) -> int:
         if is_value and not block.stray.too_deep and block.dialect.body is not _TAGS:
             block.element_count += 1
             element = Element(name, block.base + start)
-            if value is not None and _take_value(block, element, value[1]):
+            shape, path = _add_value(block, element)
+            if value is not None and (shape.is_text or not shape.exact):
+                # Nothing but a leaf can contain it, and nothing but its end tag can end it.
+                element.text = value[1]
+                if path is not None:
+                    block.reading.events.append(ArgumentDelta.make(path, value[1]))
                 return value.end()
-            leaf = block.leaf = _begin_value(block, element, name, end)
+            leaf = block.leaf = Leaf(name, element, shape, block.base + end, path)
+            leaf.exact = shape.exact and not block.stack[-1].loose
             block.state = State.LEAF_START
             return max(end, read_leaf_start(block, leaf, text, end)) if end < len(text) else end
     elif value is not None and name == block.dialect.tool_name and not block.fields:
@@ -366,8 +372,9 @@ def take_name(block: Block) -> None:
         return
     name, start, element = block.proposed
     block.proposed = None
-    if element is not None and block.arguments.children:
-        block.arguments.children = [each for each in block.arguments.children if each is not element]
+    if element is not None:
+        children = block.stack[0].children
+        children[:] = [each for each in children if each is not element]
         block.repairs.pop((Code.UNWRAPPED_ARGUMENT, start), None)
     block.note(Code.NAME_TAG, start, "the name of the tool was in another place", block.start)
     block.name_tool(name, start)
@@ -406,7 +413,9 @@ def _open_value(block: Block, tag: Tag, place: int) -> None:
             element.name = name
     if not element.name or not is_valid_name(element.name):
         block.fail(Code.INVALID_NAME, f"{element.name[:60]!r} is no name for an argument", place)
-    leaf = _begin_value(block, element, tag.name, tag.end)
+    shape, path = _add_value(block, element)
+    leaf = Leaf(tag.name, element, shape, start, path)
+    leaf.exact = shape.exact and not top.loose
     if others:
         read_properties(block, others, leaf, tag.empty)
     begin_leaf(block, leaf, tag)
@@ -414,31 +423,13 @@ def _open_value(block: Block, tag: Tag, place: int) -> None:
         leaf.capture = ""
 
 
-def _begin_value(block: Block, element: Element, tag: str, end: int) -> Leaf:
-    """A value begins after its start tag, which ends at `end`: add its element to those around it."""
+def _add_value(block: Block, element: Element) -> tuple[Shape, Path | None]:
+    """Add the element of a value to those around it. Returns its shape, and its path if it has deltas."""
     top = block.stack[-1]
-    shape = top.shape.child(element.name)
-    path = None if top.path is None or block.discard else path_of(block, element.name, top.path)
-    leaf = Leaf(tag, element, shape, block.base + end, path)
-    if top.loose:
-        leaf.exact = False
-    if top.element.children is not None and not block.discard:
-        top.element.children.append(element)
-    return leaf
-
-
-def _take_value(block: Block, element: Element, text: str) -> bool:
-    """Take a clean value at once: nothing but a leaf can contain it, and nothing but its end tag can end it. False if
-    what its schema says asks for a closer look."""
-    top = block.stack[-1]
-    shape = top.shape.child(element.name)
-    if (shape.exact and not shape.is_text) or block.discard or top.element.children is None:
-        return False
-    element.text = text
-    top.element.children.append(element)
-    if top.path is not None:
-        block.reading.events.append(ArgumentDelta.make(path_of(block, element.name, top.path), text))
-    return True
+    if block.discard:
+        return top.shape.child(element.name), None
+    top.children.append(element)
+    return top.shape.child(element.name), None if top.path is None else path_of(block, element.name, top.path)
 
 
 def path_of(block: Block, name: str, path: Path) -> Path:

@@ -305,7 +305,7 @@ def _is_sibling(block: Block, leaf: Leaf, name: str) -> bool:
         return True
     if len(block.stack) == 1:
         return block.field_of(name) is not None
-    return name in (dialect.argument, *dialect.argument_words)
+    return name == dialect.argument or name in dialect.argument_words
 
 
 def end_leaf(block: Block, leaf: Leaf, place: int, *, cut: bool = False) -> None:

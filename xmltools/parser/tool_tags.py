@@ -128,7 +128,7 @@ def read_tool_text(block: Block, text: str, at: int) -> int:
     message = f"the text in <{arguments.tag}> was read as its argument {name!r}"
     block.note(Code.UNWRAPPED_ARGUMENT, block.base + here, message, block.start)
     element = Element(name, block.base + here)
-    block.arguments.children = [element]
+    block.stack[0].children.append(element)
     path = None if arguments.path is None else (name,)
     block.leaf = Leaf(arguments.tag, element, arguments.shape.child(name), arguments.start, path)
     block.leaf.exact = False  # its end tag is that of the call

@@ -68,9 +68,8 @@ def begin_marked_leaf(block: Block, element: Element, shape: Shape, start: int, 
         text = f"the block has more than {block.reading.limits.elements} arguments"
         block.fail(Code.LIMIT_EXCEEDED, text, element.offset)
         block.discard = True
-    siblings = block.stack[-1].element.children
-    if not block.discard and siblings is not None:
-        siblings.append(element)
+    if not block.discard:
+        block.stack[-1].children.append(element)
     block.fields.add(element.name)
     block.leaf = leaf
     return leaf
