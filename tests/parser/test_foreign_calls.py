@@ -9,6 +9,7 @@ import pytest
 
 import xmltools as xt
 from xmltools import dialects
+from xmltools.parser import foreign
 
 PATHS = {"type": "object", "properties": {"path": {"type": "string"}}}
 TOOLS = [xt.Tool(name="read", parameters=PATHS), xt.Tool(name="ping"), xt.Tool(name="disk.list", parameters=PATHS)]
@@ -463,3 +464,28 @@ def test_chunks_do_not_matter_to_attempts() -> None:
 def events_of(text: str, size: int, dialect: dialects.Dialect) -> list[xt.Event]:
     parser = xt.Parser(TOOLS, dialect=dialect)
     return [each for at in range(0, len(text), size) for each in parser.feed(text[at : at + size])] + parser.close()
+
+
+@pytest.mark.parametrize("size", [1, 5, 1_000])
+def test_a_tool_named_as_an_element_of_a_call_hides_no_call_with_that_element(size: int) -> None:
+    call = f"<function=ping>{PARAMETER}</function>"
+    parser = xt.Parser([xt.Tool(name="function"), *TOOLS], dialect="tag_per_tool")
+    events = [each for at in range(0, len(call), size) for each in parser.feed(call[at : at + size])] + parser.close()
+    (notice,) = [each.notice for each in events if isinstance(each, xt.Noticed)]
+    assert (notice.notation, notice.name, notice.span) == ("qwen3_coder", "ping", (0, len(call)))
+
+
+def test_delimiters_that_calls_lack_are_those_of_the_records() -> None:
+    assert foreign.pairs_of("mistral").name_end == foreign._ARGS
+    assert any(foreign._TO.startswith(form.opener) for form in dialects.named("harmony").forms if form.is_first)
+
+
+@pytest.mark.parametrize("before", [0, 1_000, 3_000])
+@pytest.mark.parametrize("call", [f"read[ARGS]{OBJECT}", "<ping/>", JSON, f"```json\n{JSON}\n```"])
+def test_a_call_may_be_cut_wherever_text_is_handed_on(call: str, before: int) -> None:
+    """Prose is looked at when some thousand characters have come."""
+    text = "word\n" * (before // 5) + call + "\nword" * 2_000
+    found = notices_in(text, len(text))
+    assert len(found) == 1
+    for size in (3, 7, 64, 1_021):
+        assert notices_in(text, size) == found

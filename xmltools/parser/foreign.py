@@ -50,8 +50,6 @@ _NAME: Final = "(?P<name>[^ \t\r\n<>\"'/={}]{1,256})"
 
 _AHEAD: Final = 2 * _HEAD_LENGTH
 """Characters that decide whether a call begins: another one may begin before the name in an attempt."""
-_DEPTH: Final = 128
-"""How deep the object of a call may nest."""
 _NO_TOOLS: Final = Toolbox(())
 
 # At the start of a run of backticks only: long runs would take quadratic time.
@@ -362,9 +360,6 @@ class ForeignCalls:
         stop = start + _HEAD_LENGTH
         if end >= stop:
             return end
-        if written[0] in "{`" and written not in _forms(self._dialect):
-            place = start if written[0] == "{" else end
-            return ForeignCall("json", None, place, place, has_object=True)
         if written.startswith((_ARGS, _TO)):
             return self._without_first(found) or end
         word = found[1] if found.lastindex else ""
@@ -373,8 +368,13 @@ class ForeignCalls:
             return shown.end() if shown else end
         if not word or word == "function":
             call = self._in_dialect(start, f"{written} " if word else written)
-            if call is not NO or not word:
+            if call is not NO:
                 return call or start + 1
+        if written[0] in "{`":
+            place = start if written[0] == "{" else end
+            return ForeignCall("json", None, place, place, has_object=True)
+        if not word:
+            return start + 1
         rules = _rules().get("invoke" if word.endswith(":invoke") else word)
         if rules is None:
             return self._tag(start) or end
@@ -462,7 +462,8 @@ class ForeignCalls:
         if form is not None:
             call.trial = Trial(call.start, call.opener, form, self._limits, self._toolbox, dialect.default_server)
         elif call.has_object:
-            call.scanner = JSONScanner(_DEPTH, dialect.json_tool_names + dialect.json_arguments_names)
+            # An object that nests deeper is broken.
+            call.scanner = JSONScanner(128, dialect.json_tool_names + dialect.json_arguments_names)
 
     def _read_on(self, call: ForeignCall, text: str, at: int, behind: int) -> int:
         """Read the text of a call, which may end. Returns the place up to which it was read."""
