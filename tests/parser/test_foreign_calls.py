@@ -45,6 +45,8 @@ WHOLE = [
     ("tag_per_tool", "disk.list", "<disk.list><path>a</path></disk.list>"),
     ("tag_per_tool", "ping", "<ping/>"),
     ("tag_per_tool", "ping", "<ping></ping>"),
+    ("apertus", "read", '<|tools_prefix|>[{"read": {"path": "a"}}]<|tools_suffix|>'),
+    ("apertus", "name", '<|tools_prefix|>[{"name": {"path": "a"}}]<|tools_suffix|>'),
     ("json", "read", JSON),
     ("json", "ping", '{ "type": "function",\n"tool" :"ping", "input": {}}'),
     ("json", "ping", '{"tool_call_id": "0", "tool_name": "ping", "parameters": {}}'),
@@ -489,3 +491,15 @@ def test_a_call_may_be_cut_wherever_text_is_handed_on(call: str, before: int) ->
     assert len(found) == 1
     for size in (3, 7, 64, 1_021):
         assert notices_in(text, size) == found
+
+
+@pytest.mark.parametrize("text", ["[TOOL_CALLS]{", '<|tools_prefix|>{"unknown": {}}', 'a <|tools_prefix|>{"unknown"'])
+def test_calls_in_other_notations_are_noticed_where_some_are_read(text: str) -> None:
+    """A bare object is a call of some dialects where the reply begins: it is looked for after each delimiter."""
+    found = notices_in(text, 1_000)
+    assert len(found) == 1
+    for size in (1, 3, 1_000):
+        parser = xt.Parser(TOOLS, dialect="qwen3_coder", also="known")
+        events = [each for at in range(0, len(text), size) for each in parser.feed(text[at : at + size])]
+        notices = [each.notice for each in events + parser.close() if isinstance(each, xt.Noticed)]
+        assert notices == found

@@ -35,8 +35,6 @@ _NAME_WITHIN: Final = 1_024
 """Characters in which a call in another dialect must name its tool."""
 _NAME_KEY = late_pattern("([\"'])(?:tool_name|name|tool|function)\\1[ \\t\\r\\n]{0,20}:")
 """Keys that name the tool in a JSON body, even those that are not read as its name."""
-_KEY_LENGTH: Final = 40
-"""The longest text that `_NAME_KEY` matches, in characters."""
 _NAMED = late_pattern(
     r'\[?\s{0,20}\{\s{0,20}(?:"type"\s{0,5}:\s{0,5}"function"\s{0,5},\s{0,20})?"name"\s{0,5}:\s{0,5}"[^"\\]{1,256}"'
     r'\s{0,5},\s{0,20}"(?:parameters|arguments)"\s{0,5}:'
@@ -54,66 +52,36 @@ class Start(NamedTuple):
     end: int
 
 
-def _hear_name(names: list[str], toolbox: Toolbox | None, server: str, block: Block) -> None:
-    """A call on trial has named its tool: the schema decides where its values end."""
+def on_trial(place: int, length: int, form: Dialect, limits: Limits, toolbox: Toolbox | None, server: str) -> Block:
+    """A call that is read as far as there is text, without events. It begins at `place` in the stream, with a start tag
+    of this `length`. `server` is the one that a call means that names none."""
+    return Block(place, length, form, Reading(limits, toolbox, partial(_hear_name, server), []))
+
+
+def _hear_name(server: str, block: Block) -> None:
+    """A call on trial has named its tool: the schema decides where its values end. The name is its id."""
+    reading = block.reading
     if block.error is None:
-        names.append(block.name or "")
-        if toolbox is not None:
-            block.stack[0].shape = toolbox.guess(names[-1], block.server, server) or ANY
+        reading.call_id = reading.call_id or block.name
+        if reading.toolbox is not None:
+            block.stack[0].shape = reading.toolbox.guess(block.name or "", block.server, server) or ANY
 
 
-class Trial:
-    """A call that is read as far as there is text, without events."""
-
-    __slots__ = ("_names", "block", "reached")
-
-    def __init__(
-        self, place: int, length: int, form: Dialect, limits: Limits, toolbox: Toolbox | None, server: str
-    ) -> None:
-        """`place` is where it begins in the stream, `length` that of its start tag."""
-        self._names: list[str] = []  # the block holds this, not the trial: no ring of objects
-        reading = Reading(limits, toolbox, partial(_hear_name, self._names, toolbox, server), [])
-        self.block = Block(place, length, form, reading)
-        self.reached = 0  # characters of it that were read
-
-    def read(self, text: str) -> None:
-        """Read on in `text`, which begins where the call does."""
-        self.reached = run(self.block, text, self.reached, self.block.start)
-
-    @property
-    def is_over(self) -> bool:
-        """True if no more of the call needs to be read to know its name."""
-        return self.block.done or self.block.error is not None
-
-    @property
-    def name(self) -> str:
-        """The name of its tool, as written; empty while that is not known."""
-        dialect, json = self.block.dialect, self.block.json
-        if not self._names and dialect.json_name_is_key and json is not None:
-            key = next(iter(json.scanner.first_keys), "")
-            return "" if key in dialect.json_names else key
-        return self._names[0] if self._names else ""
+def name_on_trial(block: Block) -> str:
+    """The name of the tool of a call on trial, as written, which may be its first key; empty while it is not known."""
+    json = block.json if block.dialect.json_name_is_key else None
+    return block.reading.call_id or (next(iter(json.scanner.first_keys), "") if json is not None else "")
 
 
 class CallStarts:
     """Says whether a call starts at a place in a text outside calls, whose first character is at `base` in the stream.
     `final`: nothing follows the text. `counts_others`: calls in other dialects count."""
 
-    __slots__ = (
-        "_ends",
-        "_fenced_calls",
-        "_key_search",
-        "_measured",
-        "_shown",
-        "_toolbox",
-        "_trial",
-        "base",
-        "counts_others",
-        "final",
-        "limits",
-        "openers",
-        "starts",
-    )
+    base = 0
+    final = False
+    counts_others = True
+    _trial: Block | None = None
+    _measured: Block | None = None
 
     def __init__(
         self, starts: Starts, toolbox: Toolbox | None, limits: Limits, shown: Shown, fenced_calls: bool
@@ -124,39 +92,31 @@ class CallStarts:
         self._shown = shown
         self._fenced_calls = fenced_calls
         self.openers = starts.openers  # those that count now
-        self.base = 0
-        self.final = False
-        self.counts_others = True
-        self._trial: Trial | None = None
-        self._measured: Trial | None = None
         self._ends: dict[int, int] = {}  # of calls that were measured, by the places of their openers
-        self._key_search = (-1, 0)  # the object after an opener in another case: its place, and how far it was searched
 
     def find(self, text: str, at: int, word: str) -> Start | Answer:
         """The start of a call at `at`, where `<word` is, or a delimiter."""
         is_fenced = self._shown.open
         if is_fenced and not self._fenced_calls:
             return NO
-        forms = forms_at(self.starts.calls, word)
-        for form in forms:
-            end = self.confirm(form, text, at, word)
-            if end and form.is_bare:
-                named = self._names_tool(form, text, at)
+        own = forms_at(self.starts.calls, word)
+        # In a code fence even a token may be quoted, as in a chat template.
+        is_sure = own and own[0].is_sure and word == own[0].opener and not is_fenced
+        for form in own if is_sure or not self.counts_others else own + forms_at(self.starts.others, word):
+            is_own = form in own
+            if not is_own and form.arguments and word != form.block:
+                continue
+            end = self.confirm(form, text, at, word, is_own=is_own)
+            if end is MORE and self.final and not is_own:
+                end = -1 if form.is_bare else NO
+            if end and (form.is_bare or not is_own):
+                named = self._names_tool(form, text, at, end)
                 end = named and end
             if end is MORE:
                 return MORE
             if end:
                 return Start(form, end)
-        # In a code fence even a token may be quoted, as in a chat template.
-        if forms and forms[0].is_sure and word == forms[0].opener and not is_fenced:
-            return self._sure_start(forms, text, at + len(word))
-        for other in forms_at(self.starts.others, word) if self.counts_others else ():
-            end = self._confirm_other(other, text, at, word) if not other.arguments or word == other.block else NO
-            if end is MORE:
-                return MORE
-            if end:
-                return Start(other, end)
-        return NO
+        return self._sure_start(own, text, at + len(word)) if is_sure else NO
 
     def confirm(self, form: Dialect, text: str, at: int, word: str, *, is_own: bool = True) -> int | bool | None:
         """The place after the start tag or delimiter, if it begins a call of this form; -1 if it has none."""
@@ -167,19 +127,10 @@ class CallStarts:
             if end is MORE and self.final and is_own and word == form.opener:  # it was cut off
                 return -1 if form.is_bare else cut_start(form, text, at)
             return end
-        begins = None if word == form.block else self._begins_with_field
-        opened = opens_call(text, at, word, fences=self._fenced_calls or not is_own, begins=begins)
-        return self._confirm_name(text, at, word) if opened is NO and begins is None and is_own else opened
-
-    def _confirm_other(self, other: Dialect, text: str, at: int, word: str) -> int | bool | None:
-        """As `confirm`, for a dialect that is not this one: only the call of a given tool counts."""
-        end = self.confirm(other, text, at, word, is_own=False)
-        if end is MORE and self.final:
-            end = -1 if other.is_bare else NO
-        if not end:
-            return end
-        named = self._names_tool(other, text, at, end)
-        return end if named else named
+        if word != form.block:
+            return opens_call(text, at, word, fences=self._fenced_calls, begins=self._begins_with_field)
+        opened = opens_call(text, at, word, fences=self._fenced_calls or not is_own)
+        return self._confirm_name(text, at, word) if opened is NO and is_own else opened
 
     def _confirm_tool(self, form: Dialect, text: str, at: int, word: str) -> int | bool | None:
         """The place after the tag of a tool, if it begins a call. In a fence it is only shown."""
@@ -197,13 +148,7 @@ class CallStarts:
     def _begins_with_field(self, text: str, at: int) -> bool | None:
         """An opener in another case may be any other element: only a field, or a name in JSON, makes it a call."""
         dialect = self.starts.dialect
-        place, searched = self._key_search
-        start = searched - self.base if place == self.base + at else at
-        fields = (dialect.tool_name, dialect.server_name, dialect.arguments)
-        answer = begins_with_field(text, at, fields, _NAME_KEY, start)
-        if answer is MORE:
-            self._key_search = self.base + at, self.base + max(at, len(text) - _KEY_LENGTH)
-        return answer
+        return begins_with_field(text, at, (dialect.tool_name, dialect.server_name, dialect.arguments), _NAME_KEY, at)
 
     def _confirm_name(self, text: str, at: int, block: str) -> int | bool | None:
         """Does the bare name of a given tool follow the opener, and something to call it with after that?"""
@@ -238,34 +183,27 @@ class CallStarts:
 
     # -- calls on trial --------------------------------------------------------------------------------------------
 
-    def _names_tool(self, form: Dialect, text: str, at: int, end: int = -1) -> bool | None:
+    def _names_tool(self, form: Dialect, text: str, at: int, end: int) -> bool | None:
         """Does the call at `at`, whose start tag ends at `end`, name a given tool soon? Without tools, any name and
         arguments make a call."""
         is_all = self.final or len(text) - at >= _NAME_WITHIN
         if self._toolbox is None and form.pairs is None:
             return _NAMED.match(text, at) is not None or (NO if is_all else MORE)
-        self._trial = trial = self._try(self._trial, form, at, end)
-        if not trial.is_over:
-            trial.read(text[at : at + _NAME_WITHIN])
+        self._trial = trial = self._try(self._trial, form, text, at, end, at + _NAME_WITHIN)
+        is_over = trial.done or trial.error is not None
         if self._toolbox is None:
-            return trial.block.error is None if trial.is_over else is_all or MORE
-        if not trial.name:
-            return NO if is_all or trial.is_over else MORE
-        if not trial.block.knows_tool(trial.name):
-            return NO
-        return not form.is_bare or form.pairs is not None or self._has_arguments(form, trial)
-
-    def _has_arguments(self, form: Dialect, trial: Trial) -> bool | None:
-        """Are the arguments right before or after the name in the object without a delimiter? Otherwise it is an
-        answer in JSON."""
-        json = trial.block.json
-        if json is None:
-            return NO
+            return trial.error is None if is_over else is_all or MORE
+        name = name_on_trial(trial)
+        if not name or (trial.reading.call_id is None and name in form.json_names):
+            return NO if is_all or is_over else MORE
+        json = trial.json
+        if not trial.knows_tool(name) or not form.is_bare or form.pairs is not None or json is None:
+            return trial.knows_tool(name)
+        # Its arguments come right before or after the name in the object. Otherwise it is an answer in JSON.
         keys = [key for key in json.scanner.first_keys if key not in _NO_ARGUMENTS]
-        names = form.json_arguments_names
-        if any(key in names for key in keys[:2]):
+        if any(key in form.json_arguments_names for key in keys[:2]):
             return True
-        return NO if self.final or len(keys) > 1 or json.scanner.done or trial.is_over else MORE
+        return NO if self.final or len(keys) > 1 or json.scanner.done or is_over else MORE
 
     def measure(self, text: str, at: int, stop: int) -> int | Answer:
         """The end of the call whose opener is at `at`, if it has one before `stop`; NO if none opens there.
@@ -283,19 +221,20 @@ class CallStarts:
         start = self.find(text, at, found[1] or found[0]) if found else NO
         if not start:
             return start
-        self._measured = trial = self._try(self._measured, start.dialect, at, start.end)
-        trial.read(text[at:])
-        if not trial.block.done:
+        self._measured = trial = self._try(self._measured, start.dialect, text, at, start.end, stop)
+        if not trial.done:
             return MORE
         if len(self._ends) >= _MOST_ENDS:
             self._ends.clear()
-        self._ends[place] = place + trial.reached
-        return at + trial.reached
+        self._ends[place] = trial.base
+        return trial.base - self.base
 
-    def _try(self, trial: Trial | None, form: Dialect, at: int, end: int) -> Trial:
-        """`trial`, if it is of the call at `at`, or a new one."""
+    def _try(self, trial: Block | None, form: Dialect, text: str, at: int, end: int, stop: int) -> Block:
+        """The call at `at`, whose start tag ends at `end`, as far as it was read before `stop`: `trial`, if it is that
+        one."""
         place = self.base + at
-        if trial is None or trial.block.start != place or trial.block.dialect is not form:
+        if trial is None or trial.start != place or trial.dialect is not form:
             server = self.starts.dialect.default_server
-            trial = Trial(place, max(end - at, 0), form, self.limits, self._toolbox, server)
+            trial = on_trial(place, max(end - at, 0), form, self.limits, self._toolbox, server)
+        run(trial, text[at:stop], max(trial.base - place, 0), place)
         return trial

@@ -27,7 +27,7 @@ from xmltools import dialects
 from xmltools.dialects import FORGE, Body, Dialect, Pairs
 from xmltools.errors import Code, Notice
 from xmltools.parser.block import Block
-from xmltools.parser.call_start import Trial
+from xmltools.parser.call_start import name_on_trial, on_trial
 from xmltools.parser.cut_off_replies import ends_complete
 from xmltools.parser.delimited_starts import read_start
 from xmltools.parser.limits import Limits
@@ -36,7 +36,7 @@ from xmltools.parser.shown import Shown
 from xmltools.parser.toolbox import Toolbox
 from xmltools.syntax.json_scanner import JSONScanner
 from xmltools.syntax.late_patterns import late_pattern
-from xmltools.syntax.markup import MORE, NAME_LENGTH, NO, SPACE, Answer
+from xmltools.syntax.markup import MORE, NAME_LENGTH, NO, SPACE
 
 _HEAD_LENGTH: Final = 1_024
 """Characters in which a call must show what it is."""
@@ -109,24 +109,21 @@ _TO_CALL: Final = (
 
 @dataclass
 class ForeignCall:
-    """A call that has begun at `start`. It is read on from `place`: by a trial, if it is in the `form` of a dialect,
-    which has `opener` characters of it; otherwise as an object, if it has one, and then up to what matches `ends`."""
+    """A call that has begun at `start`, up to `place`. The rest of it is read by a `trial`, if it is in the form of a
+    dialect; otherwise by the `scanner`, if it has an object, and then up to what matches `ends`."""
 
     notation: str
     name: str | None
     start: int
     place: int
     ends: str = ""
-    has_object: bool = False
     is_attempt: bool = False
     """It has the name of a given tool, and does not count in a fence."""
     is_fenced: bool = False
-    form: Dialect | None = None
-    opener: int = 0
-    trial: Trial | None = None
+    trial: Block | None = None
     scanner: JSONScanner | None = None
     rest: str = ""
-    """Of the text that was taken, where it was not read yet."""
+    """Of the text that was taken, where the trial has not read it yet."""
 
 
 def pairs_of(name: str) -> Pairs:
@@ -238,21 +235,8 @@ class ForeignCalls:
     again with the next text. The caller sets `at` where it leaves text out, and fetches the `notices`.
     """
 
-    __slots__ = (
-        "_all",
-        "_call",
-        "_dialect",
-        "_found",
-        "_left",
-        "_limits",
-        "_own",
-        "_prose",
-        "_text",
-        "_toolbox",
-        "_tools",
-        "at",
-        "notices",
-    )
+    at = 0
+    _call: ForeignCall | None = None
 
     def __init__(
         self, toolbox: Toolbox | None, dialect: Dialect, own: tuple[str, ...], prose: Shown, limits: Limits
@@ -264,8 +248,6 @@ class ForeignCalls:
         self._prose = prose
         self._limits = limits
         self._left = limits.blocks
-        self._call: ForeignCall | None = None
-        self.at = 0  # the place in the stream of the next text
         self.notices: list[Notice] = []
 
     @property
@@ -292,7 +274,7 @@ class ForeignCalls:
         call = self._call
         if call is not None:
             trial, rest = call.trial, call.rest
-            is_whole = trial is not None and ends_complete(trial.block, rest, self.at - len(rest))
+            is_whole = trial is not None and ends_complete(trial, rest, self.at - len(rest))
             self._end(call, self.at if is_whole else -1)
 
     def _search(self, text: str, behind: int) -> tuple[int, int]:
@@ -326,8 +308,9 @@ class ForeignCalls:
                 call.is_fenced = prose.open
                 is_shown = prose.may_hide or (call.is_fenced and (call.is_attempt or text[start] == "{"))
             if not is_shown:
-                at = call.place
-                self._open(call)
+                at = start if call.trial else call.place
+                call.start += self.at
+                self._call = call
 
     # -- the beginning of a call --------------------------------------------------------------------------------------
 
@@ -346,7 +329,7 @@ class ForeignCalls:
                 if inner[0] is not None:
                     return inner
                 call = attempt
-            return call, start, max(call.place + call.opener, start + 1)
+            return call, start, max(call.place, start + 1)
         return None, found.start() if found else len(self._text), at
 
     def _next(self, at: int) -> re.Match[str] | None:
@@ -367,12 +350,17 @@ class ForeignCalls:
             shown = _OWN_TOOL.match(self._text, start, stop)
             return shown.end() if shown else end
         if not word or word == "function":
-            call = self._in_dialect(start, f"{written} " if word else written)
-            if call is not NO:
-                return call or start + 1
+            delimiter = f"{written} " if word else written
+            for form in _forms(self._dialect).get(delimiter, ()):
+                after = read_start(form, self._text, start, delimiter)
+                if after:
+                    trial = self._try(form, start, after)
+                    return ForeignCall(form.name, None, start, max(after, start), trial=trial)
+                if after is MORE:
+                    return start + 1
         if written[0] in "{`":
             place = start if written[0] == "{" else end
-            return ForeignCall("json", None, place, place, has_object=True)
+            return ForeignCall("json", None, place, place, scanner=self._object())
         if not word:
             return start + 1
         rules = _rules().get("invoke" if word.endswith(":invoke") else word)
@@ -380,19 +368,10 @@ class ForeignCalls:
             return self._tag(start) or end
         for notation, pattern, ends in rules:
             if head := re.compile(pattern).match(self._text, start, stop):
-                name, has_object = head.groupdict().get("name"), not head.re.groups
-                return ForeignCall(notation, name, start, head.end(), ends or f"</{re.escape(word)}>", has_object)
+                name, scanner = head.groupdict().get("name"), None if head.re.groups else self._object()
+                ends = ends or f"</{re.escape(word)}>"
+                return ForeignCall(notation, name, start, head.end(), ends, scanner=scanner)
         return end
-
-    def _in_dialect(self, start: int, delimiter: str) -> ForeignCall | Answer:
-        """A call that begins with a delimiter of another dialect."""
-        for form in _forms(self._dialect).get(delimiter, ()):
-            after = read_start(form, self._text, start, delimiter)
-            if after is MORE:
-                return MORE
-            if after:
-                return ForeignCall(form.name, None, start, start, form=form, opener=max(after - start, 0))
-        return NO
 
     def _tag(self, start: int) -> ForeignCall | int:
         """A call that is an element named as its tool."""
@@ -417,7 +396,9 @@ class ForeignCalls:
             return None
         name = self._tools.resolve(named[1].rstrip(".:/-"))
         start, notation = (at + 1, "harmony") if is_to else (named.start(), "mistral")
-        return ForeignCall(notation, name, start, found.end(), has_object=True, is_attempt=True) if name else None
+        if name is None:
+            return None
+        return ForeignCall(notation, name, start, found.end(), is_attempt=True, scanner=self._object())
 
     def _attempt(self, at: int) -> ForeignCall | None:
         """The attempt that begins with the tag at `at`, if one does."""
@@ -454,22 +435,21 @@ class ForeignCalls:
 
     # -- the rest of a call --------------------------------------------------------------------------------------------
 
-    def _open(self, call: ForeignCall) -> None:
-        """The call, whose places are those in the text, counts."""
-        self._call = call
-        call.start += self.at
-        dialect, form = self._dialect, call.form
-        if form is not None:
-            call.trial = Trial(call.start, call.opener, form, self._limits, self._toolbox, dialect.default_server)
-        elif call.has_object:
-            # An object that nests deeper is broken.
-            call.scanner = JSONScanner(128, dialect.json_tool_names + dialect.json_arguments_names)
+    def _object(self) -> JSONScanner:
+        """What reads the object of a call. One that nests deeper is broken."""
+        dialect = self._dialect
+        return JSONScanner(128, dialect.json_tool_names + dialect.json_arguments_names)
+
+    def _try(self, form: Dialect, start: int, after: int) -> Block:
+        """What reads a call in this form, whose delimiter is in the text from `start` to `after`."""
+        length, server = max(after - start, 0), self._dialect.default_server
+        return on_trial(self.at + start, length, form, self._limits, self._toolbox, server)
 
     def _read_on(self, call: ForeignCall, text: str, at: int, behind: int) -> int:
         """Read the text of a call, which may end. Returns the place up to which it was read."""
         scanner = call.scanner
         if call.trial is not None:
-            return self._read_block(call, call.trial.block, text, at, behind)
+            return self._read_block(call, call.trial, text, at, behind)
         if scanner is not None and not (scanner.done or scanner.error):
             at = scanner.scan(text, at)
             if not (scanner.done or scanner.error):
@@ -487,17 +467,17 @@ class ForeignCalls:
     def _read_block(self, call: ForeignCall, block: Block, text: str, at: int, behind: int) -> int:
         """As `_read_on`, where a block reads the call."""
         held = len(call.rest)
-        source, place = call.rest + text[at:], at - held
-        end = run(block, source, 0, self.at + place)
+        source, at = call.rest + text[at:], at - held
+        end = at + run(block, source, 0, self.at + at)
         if not (behind or block.done):
-            call.rest = source[end:]
+            call.rest = source[end - at :]
             return len(text)
-        call.rest = source[end:held]
+        call.rest = source[end - at : held]
         if block.done:
-            self._end(call, self.at + place + end)
+            self._end(call, self.at + end)
         if block.again:  # another call begins in it
-            self._open(replace(call, start=place + end, opener=0))
-        return max(at, place + end)
+            self._call = replace(call, start=self.at + end, trial=self._try(block.dialect, end, end))
+        return max(at + held, end)
 
     def _end(self, call: ForeignCall, end: int) -> None:
         """Tell a call that ends at `end` in the stream, or is cut off (-1). An object by itself must be one, name a
@@ -505,7 +485,7 @@ class ForeignCalls:
         self._call = None
         name, notation, scanner = call.name, call.notation, call.scanner
         if call.trial is not None:
-            name = call.trial.name or None
+            name = name_on_trial(call.trial) or None
         elif name is None and scanner is not None:
             name = next(filter(None, map(scanner.names.get, self._dialect.json_tool_names)), None)
         if notation == "json" and scanner is not None:
