@@ -20,6 +20,7 @@ from xmltools.syntax.markup import (
     MORE,
     NO,
     OPENER_SPACE,
+    SPACES,
     Answer,
     begins_with_field,
     opens_call,
@@ -42,6 +43,8 @@ _NAMED = late_pattern(
 """The beginning of a call in JSON that has no delimiter."""
 _NO_ARGUMENTS: Final = ("type", "id")
 """Keys of a call in JSON that say nothing."""
+_MAX_LAYOUT: Final = 1_024
+"""Characters of white space that may lay out calls and reasoning; a longer run is text."""
 _MOST_ENDS: Final = 1_000
 
 
@@ -80,6 +83,8 @@ class CallStarts:
     base = 0
     final = False
     counts_others = True
+    is_long = False
+    """The run of white space that was read last is too long to be layout."""
     _trial: Block | None = None
     _measured: Block | None = None
 
@@ -117,6 +122,14 @@ class CallStarts:
             if end:
                 return Start(form, end)
         return self._sure_start(own, text, at + len(word)) if is_sure else NO
+
+    def end_of_text(self, text: str, at: int, place: int) -> int:
+        """Where the text from `at` to `place` ends, if white space after it lays out what begins or ends there."""
+        if not self.starts.dialect.layout:
+            return place
+        end = at + len(text[at:place].rstrip(SPACES))
+        self.is_long = place > end and (place - end > _MAX_LAYOUT or (end == at and self.is_long))
+        return place if self.is_long or (self.final and place == len(text)) else end
 
     def confirm(self, form: Dialect, text: str, at: int, word: str, *, is_own: bool = True) -> int | bool | None:
         """The place after the start tag or delimiter, if it begins a call of this form; -1 if it has none."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import Any, NamedTuple
 
 from xmltools.dialects import Body, Dialect, forms_for
@@ -15,8 +16,6 @@ from xmltools.errors import XMLToolsError
 class Cuts:
     """Beginnings of some words that are shorter than these. Case does not matter."""
 
-    __slots__ = ("_first", "_parts", "_reach")
-
     def __init__(self, words: Sequence[str]) -> None:
         self._first = re.compile(_any_of({word[0] for word in words}))
         self._parts = frozenset(word[:size].lower() for word in words for size in range(1, len(word)))
@@ -25,7 +24,7 @@ class Cuts:
     def find(self, text: str, at: int, stop: int) -> int:
         """The first place from `at` on and before `stop` where the end of the text cuts off a word, or -1."""
         start = max(at, len(text) - self._reach)
-        for found in self._first.finditer(text, start, stop) if start < stop else ():
+        for found in self._first.finditer(text, start, stop):
             if text[found.start() :].lower() in self._parts:
                 return found.start()
         return -1
@@ -67,7 +66,7 @@ def make_openers(starts: tuple[str, ...], tokens: tuple[str, ...] = (), layout: 
     if layout:
         begins = rf"(?<![ \t\r\n])[ \t\r\n]+(?:{begins}|\Z)|{begins}"
     return Openers(
-        re.compile(_any_mark(marks, "", rf"({_any_name(words)})[>/ \t\r\n]")),
+        re.compile(_any_mark(rf"({_any_name(words)})[>/ \t\r\n]", marks)),
         Cuts([*(f"<{word}>" for word in words), *marks]),
         not all(mark.startswith("<") for mark in marks),
         re.compile(begins),
@@ -83,16 +82,11 @@ def _any_name(words: Iterable[str]) -> str:
     return f"(?ai:{_any_of(sorted(words, key=len, reverse=True))})"
 
 
-def _any_mark(marks: Sequence[str], last: str, first: str = "") -> str:
-    """A pattern of delimiters, and of what follows the `<` of tags, before and after them. If it can, it begins with a
-    character: it is found ten times as fast then."""
-    after = [first] * bool(first) + [re.escape(mark[1:]) for mark in marks if mark[0] == "<"] + [last] * bool(last)
+def _any_mark(tag: str, marks: Iterable[str]) -> str:
+    """A pattern of what follows the `<` of a tag, and of delimiters. If it can, it begins with a character: it is found
+    ten times as fast then."""
+    after = [tag, *(re.escape(mark[1:]) for mark in marks if mark[0] == "<")]
     return "|".join((f"<(?:{'|'.join(after)})", *(re.escape(mark) for mark in marks if mark[0] != "<")))
-
-
-def _begin(delimiter: str) -> str:
-    """A pattern of the first two characters of a delimiter, or of one at the end of the text."""
-    return rf"{re.escape(delimiter[:2])}|{re.escape(delimiter[0])}\Z"
 
 
 def _is_mark(start: str) -> bool:
@@ -138,7 +132,7 @@ def reasoning_tags(names: tuple[str, ...], calls: tuple[str, ...], marks: tuple[
     tag = f"(?P<end>/?)(?P<name>{_any_name(names)})"
     fence = r"\n {0,3}(?P<fence>`{3,60}|~{3,60})[ \t\r]{0,200}(?=\n)"
     return ReasoningTags(
-        re.compile(_any_mark([*marks, *calls], rf"{tag}(?=[> \t\r\n])")),
+        re.compile(_any_mark(rf"{tag}(?=[> \t\r\n])", [*marks, *calls])),
         Cuts([*calls, *marks, *(f"<{slash}{name}>" for name in names for slash in ("", "/"))]),
         re.compile(rf"(?<!`)<{tag}(?:[ \t\r\n][^<>]{{0,400}})?>|{fence}"),
     )
@@ -170,7 +164,7 @@ class Starts(NamedTuple):
     thoughts: dict[str, tuple[str, ...]]
     """Delimiters that end reasoning, by those that begin it."""
     other_thoughts: frozenset[str]
-    """Of these and of the reasoning elements, those of other dialects."""
+    """Of these and of the reasoning elements, those of other dialects, in small letters."""
     openers: Openers
     """All of them."""
     later: Openers
@@ -182,10 +176,10 @@ class Starts(NamedTuple):
 
     def tags_of(self, names: tuple[str, ...]) -> ReasoningTags:
         """The words in a region of reasoning that these elements, or delimiters, end."""
-        marks = {end for ends in self.thoughts.values() for end in ends}
+        marks = set(chain.from_iterable(self.thoughts.values()))
         calls = tuple(filter(_is_mark, self.calls)) if self.dialect.ends_reasoning else ()
-        elements = tuple(name for name in names if name not in marks)
-        return reasoning_tags(elements, calls, tuple(name for name in names if name in marks))
+        ends = tuple(name for name in names if name in marks)
+        return reasoning_tags(tuple(name for name in names if name not in marks), calls, ends)
 
 
 def forms_at(forms: dict[str, list[Dialect]], word: str) -> list[Dialect]:
@@ -211,26 +205,18 @@ def starts_of(
     later = [
         start
         for start in starts
-        if not all(form.is_first or form.is_bare for form in (*calls.get(start, ()), *others.get(start, ())))
+        if not all(form.is_first or form.is_bare for form in calls.get(start, []) + others.get(start, []))
     ]
-    openers = make_openers((*starts, *tags), tokens, dialect.layout)
-    words = tuple(map(_word_in, starts))
+    # The name in the tag that a call begins with.
+    words = tuple(re.split(r":?[>= \t\r\n]", start.removeprefix("<"))[0] for start in starts)
     return Starts(
         dialect,
         calls,
         others,
         thoughts,
-        frozenset((*other_tags, *thoughts)).difference(start for start, _ in dialect.thoughts),
-        openers,
+        frozenset(map(str.lower, (*other_tags, *thoughts))).difference(start.lower() for start, _ in dialect.thoughts),
+        make_openers((*starts, *tags), tokens, dialect.layout),
         make_openers((*later, *tags), tokens, dialect.layout),
         words,
         (*words[: len(calls)], *tags),
     )
-
-
-def _word_in(start: str) -> str:
-    """The name in the tag that a call begins with."""
-    return _WORD_END.split(start.removeprefix("<"), maxsplit=1)[0].removesuffix(":") if _is_mark(start) else start
-
-
-_WORD_END = re.compile(r"[>= \t\r\n]")

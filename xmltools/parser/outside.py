@@ -11,7 +11,7 @@ from xmltools.parser.call_start import CallStarts
 from xmltools.parser.foreign import ForeignCalls
 from xmltools.parser.limits import Limits
 from xmltools.parser.openers import Openers, forms_at, starts_of
-from xmltools.parser.reasoning import MAX_BRACKETS, MAX_LAYOUT, PATIENCE, Brackets, Reasoning, is_json_list
+from xmltools.parser.reasoning import MAX_BRACKETS, PATIENCE, Brackets, Reasoning, is_json_list
 from xmltools.parser.shown import Shown
 from xmltools.parser.toolbox import Toolbox
 from xmltools.syntax.late_patterns import late_pattern
@@ -43,28 +43,25 @@ class Outside:
     return the place up to which they read, or -1 if the text does not decide.
     """
 
-    __slots__ = (
-        "_calls",
-        "_foreign",
-        "_is_blank",
-        "_is_copied",
-        "_is_hiding",
-        "_next",
-        "_patience",
-        "_prose",
-        "_region",
-        "_starts",
-        "_tail",
-        "_word",
-        "brackets",
-        "events",
-        "final",
-        "is_after",
-        "is_long",
-        "is_unclosed",
-        "opening",
-        "pieces",
-    )
+    final = False
+    """No more text will come."""
+    opening: Opening | None = None
+    is_after = False
+    """White space lays out: a call or reasoning has ended, and no text has come since."""
+    is_unclosed = False
+    """A call, and no end tag, has ended the last reasoning."""
+    _region: Reasoning | None = None
+    _patience = PATIENCE
+    _is_blank = True
+    """Nothing but white space has come since the reply, a call or reasoning."""
+    _is_hiding = False
+    """The text that is held back is a call, unless what may hide it ends."""
+    _next = (-1, "")
+    """The next opener in the text that is being read, if that is known: its place and its word."""
+    _tail = "\n"
+    """The end of the text, if others are read: the copy of a result may begin there."""
+    _is_copied = False
+    """The text is in such a copy, where calls in other dialects do not count."""
 
     def __init__(
         self,
@@ -87,22 +84,9 @@ class Outside:
         self._prose = prose = Shown(starts.words, limits.block_size)
         self._foreign = ForeignCalls(toolbox, dialect, starts.own_names, prose, limits)
         self._calls = CallStarts(starts, toolbox, limits, prose, fenced_calls)
-        self._region: Reasoning | None = None
-        self._patience = PATIENCE
         self.brackets = Brackets() if brackets else None
-        self.final = False  # no more text will come
-        self.opening: Opening | None = None
         self.events: list[Event] = []
         self.pieces: list[str] = []  # text that was not yet given to those that follow it
-        self.is_after = False  # white space lays out: a call or reasoning has ended, and no text has come since
-        self.is_long = False  # the run of white space that was read last is too long to be layout
-        self.is_unclosed = False  # a call, and no end tag, has ended the last reasoning
-        self._is_blank = True  # nothing but white space has come since the reply, a call or reasoning
-        self._is_hiding = False  # the text that is held back is a call, unless what may hide it ends
-        self._next = -1  # the place of the next opener in the text that is being read, if that is known
-        self._word = ""  # … and its word
-        self._tail = "\n"  # the end of the text, if others are read: the copy of a result may begin there
-        self._is_copied = False  # the text is in such a copy, where calls in other dialects do not count
         names = (*tags, *(end for _, end in dialect.thoughts)) if in_reasoning else ()
         if names:
             self._region = Reasoning(self._calls, self.events, self.pieces, names, 0, 0, PATIENCE, is_prompted=True)
@@ -130,7 +114,7 @@ class Outside:
     @property
     def is_plain_prose(self) -> bool:
         """Whether a text without `openers.begins` is text, except for white space at its end where that may lay out."""
-        return not (self.in_reasoning or self.brackets or self.is_first or self.is_after or self.is_long)
+        return not (self._region or self.brackets or self.is_first or self.is_after or self._calls.is_long)
 
     @property
     def is_fenced(self) -> bool:
@@ -141,7 +125,7 @@ class Outside:
         """Another text is going to be read, whose first character is at `base` in the stream."""
         self._calls.base = base
         self._calls.final = self.final
-        self._next = -1
+        self._next = -1, ""
         self._is_hiding = False
 
     def end(self, text: str, at: int) -> None:
@@ -181,6 +165,7 @@ class Outside:
         self._foreign.at = place
         self.is_after = self._starts.dialect.layout
         self._is_blank = True
+        self._calls.is_long = False
 
     def take_space(self, text: str, at: int, end: int) -> None:
         """White space between two blocks is text, unless it lays them out."""
@@ -254,36 +239,30 @@ class Outside:
     def _end_first(self) -> None:
         """An opener that counts only where the reply begins counts no more."""
         self._calls.openers = self._starts.later
-        self._next = -1
+        self._next = -1, ""
 
     # -- prose -----------------------------------------------------------------------------------------------------
 
     def _read_prose(self, text: str, at: int) -> int:
         """Text up to the next opener, or to the beginning of one at the end of the text; or that opener. White space
         next to calls and reasoning may lay them out."""
-        if self._next < at:  # it is searched for once: brackets may stop the reading before it often
-            self._next, self._word = self._calls.openers.find(text, at)
-        place, word = self._next, self._word
+        calls = self._calls
+        if self._next[0] < at:  # it is searched for once: brackets may stop the reading before it often
+            self._next = calls.openers.find(text, at)
+        place, word = self._next
         if self.brackets and (bracket := self._find_bracket(text, at, place)) >= 0:
             return self._read_brackets(text, at) if bracket == at else self.emit_text(text, at, bracket)
-        end = place
-        if self._starts.dialect.layout:
-            end = at + len(text[at:place].rstrip(SPACES))
+        end = calls.end_of_text(text, at, place)
+        if self.is_after and place > at:
+            start = min(skip_space(text, at), place)
+            self._skip_layout(text, at, start)
+            if start == place:
+                return place
+            self.is_after = False
+            at = start
         if end > at:
-            if self.is_after:
-                start = skip_space(text, at)
-                self._skip_layout(text, at, start)
-                self.is_after = False
-                at = start
-            self.is_long = place - end > MAX_LAYOUT
-            return self.emit_text(text, at, place if self.is_long else end)
-        if place > at and self.is_after:
-            self._skip_layout(text, at, place)
-            return place
-        self.is_long = place > at and (self.is_long or place - at > MAX_LAYOUT)
-        if self.is_long or (place > at and place == len(text) and self.final):
-            return self.emit_text(text, at, place)
-        if not word or (not self.final and self._calls.openers.cuts.find(text, place, place + 1) >= 0):
+            return self.emit_text(text, at, end)
+        if not word or (not self.final and calls.openers.cuts.find(text, place, place + 1) >= 0):
             return -1
         return self._read_opener(text, place, at, word)
 
@@ -333,8 +312,8 @@ class Outside:
                 return -1
             self.is_after = False
             return self.emit_text(text, lead, after)
-        if isinstance(start, Tag):
-            return self._open_region(text, at, lead, word, start.end)
+        if isinstance(start, int):
+            return self._open_region(text, at, lead, word, start)
         self.end_text()
         self._skip(lead, at)
         self.opening = Opening(calls.base + at, max(start.end - at, 0), word, start.dialect)
@@ -352,14 +331,15 @@ class Outside:
 
     # -- reasoning -------------------------------------------------------------------------------------------------
 
-    def _find_region(self, text: str, at: int, word: str) -> Tag | Answer:
-        """The tag, or delimiter, that begins reasoning at `at`. That of another dialect does so where a model thinks,
-        not where text mentions it."""
-        thoughts, others = self._starts.thoughts, self._starts.other_thoughts
-        if word in thoughts:
-            return NO if word in others and not self._is_blank else Tag(word, at + len(word), False)
+    def _find_region(self, text: str, at: int, word: str) -> int | Answer:
+        """The place after the tag, or delimiter, that begins reasoning at `at`. That of another dialect does so where a
+        model thinks, not where text mentions it."""
+        if not self._is_blank and word.lower() in self._starts.other_thoughts:
+            return NO
+        if word in self._starts.thoughts:
+            return at + len(word)
         tag = read_opener(text, at, word)
-        return NO if tag and word.lower() in others and not self._is_blank else tag
+        return tag.end if isinstance(tag, Tag) else tag
 
     def _open_region(self, text: str, at: int, lead: int, word: str, end: int) -> int:
         """Reasoning begins with the tag from `at` to `end`. In a fence it is text, as all else is up to its end tag."""
@@ -371,6 +351,7 @@ class Outside:
         self.end_text()
         self._skip(lead, at)
         calls = self._calls
+        calls.is_long = False
         names = self._starts.thoughts.get(word) or (word.lower() if word.isascii() else word,)
         self._region = Reasoning(
             calls, self.events, self.pieces, names, calls.base + at, calls.base + end, self._patience
@@ -379,11 +360,8 @@ class Outside:
 
     def _find_bracket(self, text: str, at: int, end: int) -> int:
         """The first `[` at the start of a line before `end`, or -1."""
-        if at < end and text[at] == "[":
-            is_at_start = self.pieces[-1][-1] == "\n" if self.pieces else self._prose.is_at_line_start
-            if is_at_start:
-                return at
-        return text.find("\n[", at, end) + 1 or -1
+        before = self.pieces[-1][-1] == "\n" if self.pieces else self._prose.is_at_line_start
+        return at if before and text.startswith("[", at, end) else text.find("\n[", at, end) + 1 or -1
 
     def _read_brackets(self, text: str, at: int) -> int:
         """At a `[` that starts a line: a region up to the first line that ends with `]`, or text. In a fence, and where

@@ -15,8 +15,6 @@ from xmltools.parser.shown import SECTION_LENGTH, Shown
 from xmltools.syntax.json_scanner import JSONScanner
 from xmltools.syntax.markup import MORE, NO, OPENER_LENGTH, SPACES, Answer, Tag, read_opener, skip_space
 
-MAX_LAYOUT: Final = 1_024
-"""Characters of white space that may lay out calls and reasoning; a longer run is text."""
 MAX_BRACKETS: Final = 10_000
 """Characters that a region in brackets may have."""
 PATIENCE: Final = 100
@@ -42,7 +40,6 @@ class Reasoning:
         "_calls",
         "_covered",
         "_is_begun",
-        "_is_long",
         "_later",
         "_may_repeat",
         "_names",
@@ -85,7 +82,6 @@ class Reasoning:
         self._covered = place  # up to here there are events
         self._start = start  # … and from here on there is text without one
         self._is_begun = False  # it has text
-        self._is_long = False  # the run of white space that was read last is too long to be layout
         self._may_repeat = is_prompted  # and nothing but white space was read
         self._nested = 0  # openers in it that have not ended
         self._settled = 0  # end tags before this place are followed by others
@@ -102,12 +98,7 @@ class Reasoning:
         found = self._tags.tag.search(text, at)
         cut = -1 if found else self._tags.cuts.find(text, at, len(text))
         place = found.start() if found else cut if cut >= 0 else len(text)
-        end = place
-        if self._calls.starts.dialect.layout:  # white space before the end of reasoning lays it out
-            end = at + len(text[at:place].rstrip(SPACES))
-            self._is_long = place > end and (place - end > MAX_LAYOUT or (end == at and self._is_long))
-            if self._is_long or (self._calls.final and found is None and cut < 0):
-                end = place
+        end = self._calls.end_of_text(text, at, place)
         if end > at:
             return self._think(text, at, end)
         if found is None:
