@@ -83,6 +83,8 @@ class CallStarts:
     base = 0
     final = False
     counts_others = True
+    patience = 100
+    """End tags of reasoning that may wait in vain for another one. The time for more would not be linear."""
     is_long = False
     """The run of white space that was read last is too long to be layout."""
     _trial: Block | None = None
@@ -101,7 +103,7 @@ class CallStarts:
 
     def find(self, text: str, at: int, word: str) -> Start | Answer:
         """The start of a call at `at`, where `<word` is, or a delimiter."""
-        is_fenced = self._shown.open
+        is_fenced = self._shown.fence
         if is_fenced and not self._fenced_calls:
             return NO
         own = forms_at(self.starts.calls, word)
@@ -148,7 +150,7 @@ class CallStarts:
     def _confirm_tool(self, form: Dialect, text: str, at: int, word: str) -> int | bool | None:
         """The place after the tag of a tool, if it begins a call. In a fence it is only shown."""
         toolbox = self._toolbox
-        if toolbox is None or self._shown.open:
+        if toolbox is None or self._shown.fence:
             return NO
         shape = toolbox.guess(form.block, None, self.starts.dialect.default_server)
         is_first = not (self._shown.line.strip() or self._shown.follows)

@@ -9,28 +9,22 @@ from typing import Final
 _FENCE = re.compile(r" {0,3}(?P<marker>`{3,}(?=[^`\n]*\Z)|~{3,})(?P<info>[^\n]*)\Z")
 _MAYBE_FENCE = re.compile(r" {0,3}(?:[`~][^\n]*)?\Z")
 _LINE_LENGTH: Final = 256
-_FIRST: Final = ("", " ", "`", "~")
-"""How a line begins that may be a fence line; nothing, if that is not known yet."""
-
-
-_NONE: Final = ("", "x")
-"""Lines that open no fence."""
+CLOSING: Final = r"\n {0,3}(?P<fence>`{3,60}|~{3,60})[ \t\r]{0,200}(?=\n)"
+"""A pattern of a line that may close a fence."""
 
 
 class FenceReader:
     """Knows whether text is in a fence. It keeps the current line only as long as that may be a fence line."""
 
-    __slots__ = ("follows", "line", "marker")
-
-    def __init__(self) -> None:
-        self.marker = ""  # backticks or tildes of the open fence
-        self.line = ""  # so far; "x" if it is not a fence line
-        self.follows = False  # a block or a region is in this line, or ends in it
+    marker = ""
+    """Backticks or tildes of the open fence."""
+    line = ""
+    """So far; "x" if it is not a fence line."""
+    follows = False
+    """A block or a region is in this line, or ends in it."""
 
     def read(self, piece: str) -> None:
         """Take the next piece of the current line."""
-        if not self.line and piece[:1] not in _FIRST:
-            self.line = "x"
         if self.line != "x":
             line = self.line + piece
             self.line = line if len(line) <= _LINE_LENGTH and _MAYBE_FENCE.match(line) else "x"
@@ -58,15 +52,8 @@ class FenceReader:
     @property
     def fence(self) -> str:
         """The backticks or tildes of the open fence, even in the line that opens it; empty if there is none."""
-        if self.marker or self.line in _NONE:
-            return self.marker
-        found = _FENCE.match(self.line)
-        return found["marker"] if found else ""
-
-    @property
-    def open(self) -> bool:
-        """True inside a fence, even in the line that opens it."""
-        return self.fence != ""
+        found = None if self.marker else _FENCE.match(self.line)
+        return found["marker"] if found else self.marker
 
     @property
     def is_marker(self) -> bool:

@@ -305,7 +305,7 @@ class ForeignCalls:
                 is_shown = not prose.may_open_fence
             else:
                 prose.settle()
-                call.is_fenced = prose.open
+                call.is_fenced = prose.fence != ""
                 is_shown = prose.may_hide or (call.is_fenced and (call.is_attempt or text[start] == "{"))
             if not is_shown:
                 at = start if call.trial else call.place

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from xmltools.dialects import Body, Dialect, forms_for
 from xmltools.dialects.reasoning_tags import refuse_tag_of_calls
 from xmltools.errors import XMLToolsError
+from xmltools.parser.fences import CLOSING
 
 
 class Cuts:
@@ -130,11 +131,10 @@ class ReasoningTags(NamedTuple):
 def reasoning_tags(names: tuple[str, ...], calls: tuple[str, ...], marks: tuple[str, ...]) -> ReasoningTags:
     """`names` of the elements of reasoning, delimiters that begin `calls` in it, and `marks` that end it."""
     tag = f"(?P<end>/?)(?P<name>{_any_name(names)})"
-    fence = r"\n {0,3}(?P<fence>`{3,60}|~{3,60})[ \t\r]{0,200}(?=\n)"
     return ReasoningTags(
         re.compile(_any_mark(rf"{tag}(?=[> \t\r\n])", [*marks, *calls])),
         Cuts([*calls, *marks, *(f"<{slash}{name}>" for name in names for slash in ("", "/"))]),
-        re.compile(rf"(?<!`)<{tag}(?:[ \t\r\n][^<>]{{0,400}})?>|{fence}"),
+        re.compile(rf"(?<!`)<{tag}(?:[ \t\r\n][^<>]{{0,400}})?>|{CLOSING}"),
     )
 
 

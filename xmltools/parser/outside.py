@@ -11,7 +11,7 @@ from xmltools.parser.call_start import CallStarts
 from xmltools.parser.foreign import ForeignCalls
 from xmltools.parser.limits import Limits
 from xmltools.parser.openers import Openers, forms_at, starts_of
-from xmltools.parser.reasoning import MAX_BRACKETS, PATIENCE, Brackets, Reasoning, is_json_list
+from xmltools.parser.reasoning import MAX_BRACKETS, Brackets, Reasoning, is_json_list
 from xmltools.parser.shown import Shown
 from xmltools.parser.toolbox import Toolbox
 from xmltools.syntax.late_patterns import late_pattern
@@ -51,7 +51,6 @@ class Outside:
     is_unclosed = False
     """A call, and no end tag, has ended the last reasoning."""
     _region: Reasoning | None = None
-    _patience = PATIENCE
     _is_blank = True
     """Nothing but white space has come since the reply, a call or reasoning."""
     _is_hiding = False
@@ -89,7 +88,8 @@ class Outside:
         self.pieces: list[str] = []  # text that was not yet given to those that follow it
         names = (*tags, *(end for _, end in dialect.thoughts)) if in_reasoning else ()
         if names:
-            self._region = Reasoning(self._calls, self.events, self.pieces, names, 0, 0, PATIENCE, is_prompted=True)
+            self._region = Reasoning(self._calls, self.events, self.pieces, names, 0, 0)
+            self._region.may_repeat = True
 
     @property
     def in_reasoning(self) -> bool:
@@ -119,7 +119,7 @@ class Outside:
     @property
     def is_fenced(self) -> bool:
         """Whether text that follows would be in a code fence."""
-        return self._prose.open
+        return self._prose.fence != ""
 
     def begin(self, base: int) -> None:
         """Another text is going to be read, whose first character is at `base` in the stream."""
@@ -141,7 +141,6 @@ class Outside:
         place = region.read(text, at)
         if region.is_over:
             self._region = None
-            self._patience = region.patience
             self.is_unclosed = region.is_unclosed
             self._prose.skip(is_thought=True)
             self._go_on(self._calls.base + place)
@@ -343,7 +342,7 @@ class Outside:
 
     def _open_region(self, text: str, at: int, lead: int, word: str, end: int) -> int:
         """Reasoning begins with the tag from `at` to `end`. In a fence it is text, as all else is up to its end tag."""
-        if self._prose.open:
+        if self._prose.fence:
             self.emit_text(text, lead, end)
             self.gather()
             self._prose.quote(word)
@@ -353,9 +352,7 @@ class Outside:
         calls = self._calls
         calls.is_long = False
         names = self._starts.thoughts.get(word) or (word.lower() if word.isascii() else word,)
-        self._region = Reasoning(
-            calls, self.events, self.pieces, names, calls.base + at, calls.base + end, self._patience
-        )
+        self._region = Reasoning(calls, self.events, self.pieces, names, calls.base + at, calls.base + end)
         return end
 
     def _find_bracket(self, text: str, at: int, end: int) -> int:

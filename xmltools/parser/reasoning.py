@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import dataclass
 from typing import Final, Literal
 
 from xmltools.models.events import Event, ReasoningDelta
@@ -17,75 +18,48 @@ from xmltools.syntax.markup import MORE, NO, OPENER_LENGTH, SPACES, Answer, Tag,
 
 MAX_BRACKETS: Final = 10_000
 """Characters that a region in brackets may have."""
-PATIENCE: Final = 100
-"""End tags of reasoning that may wait in vain for another one. The time for more would not be linear."""
 
 
+@dataclass
 class _Later:
-    """The search for another end tag after one, which waits for it."""
+    """The search for another end tag after the one at `place`, which waits for it. The text was searched up to `reach`,
+    as far as it is certain; there a `fence` and elements are open."""
 
-    __slots__ = ("depth", "fence", "place", "reach")
-
-    def __init__(self, place: int, reach: int, fence: str) -> None:
-        self.place = place
-        self.reach = reach  # the text was searched up to here, as far as it is certain
-        self.depth = 0  # elements that are open there
-        self.fence = fence  # the one that is open there
+    place: int
+    reach: int
+    fence: str
+    depth: int = 0
 
 
 class Reasoning:
     """An open region. Its text is put into `pieces`, until `gather` or an event is made of it."""
 
-    __slots__ = (
-        "_calls",
-        "_covered",
-        "_is_begun",
-        "_later",
-        "_may_repeat",
-        "_names",
-        "_nested",
-        "_pieces",
-        "_settled",
-        "_shown",
-        "_start",
-        "_tags",
-        "events",
-        "is_over",
-        "is_unclosed",
-        "patience",
-    )
+    is_over = False
+    is_unclosed = False
+    """A call has ended it, and no end tag."""
+    may_repeat = False
+    """The prompt has opened it, and nothing but white space was read: the reply may repeat that."""
+    _is_begun = False
+    """It has text."""
+    _nested = 0
+    """Openers in it that have not ended."""
+    _settled = 0
+    """End tags before this place are followed by others."""
+    _later: _Later | None = None
 
     def __init__(
-        self,
-        calls: CallStarts,
-        events: list[Event],
-        pieces: list[str],
-        names: tuple[str, ...],
-        place: int,
-        start: int,
-        patience: int,
-        *,
-        is_prompted: bool = False,
+        self, calls: CallStarts, events: list[Event], pieces: list[str], names: tuple[str, ...], place: int, start: int
     ) -> None:
         """`names` are those of the elements and delimiters that end it. It begins with a tag at `place` in the stream,
-        and its text at `start`. So many end tags may wait in vain for another one. `is_prompted`: the prompt has opened
-        it, and the reply may repeat that. `calls` knows the text that is being read."""
+        and its text at `start`. `calls` knows the text that is being read."""
         self._calls = calls
         self._pieces = pieces
         self._names = names
-        self.patience = patience
-        self.events = events
-        self.is_over = False
-        self.is_unclosed = False  # a call has ended it, and no end tag
+        self._events = events
         self._tags = calls.starts.tags_of(names)
         self._shown = Shown((), calls.limits.block_size, sections=False)
         self._covered = place  # up to here there are events
         self._start = start  # … and from here on there is text without one
-        self._is_begun = False  # it has text
-        self._may_repeat = is_prompted  # and nothing but white space was read
-        self._nested = 0  # openers in it that have not ended
-        self._settled = 0  # end tags before this place are followed by others
-        self._later: _Later | None = None
 
     def gather(self) -> None:
         """Look at the text that was read."""
@@ -115,8 +89,8 @@ class Reasoning:
             return -1
         if after is NO:
             return self._think(text, at, place + 1)
-        if self._may_repeat and name and not found["end"]:  # it repeats the opener of the prompt
-            self._may_repeat = False
+        if self.may_repeat and name and not found["end"]:  # it repeats the opener of the prompt
+            self.may_repeat = False
             if self._calls.base + at > self._start:
                 self.emit(text, at, after)
             self._start = self._calls.base + after
@@ -126,10 +100,10 @@ class Reasoning:
             return -1
         if found["end"]:
             return self._read_end_tag(text, place, at, after, hidden)
-        if hidden or (name is None and self._shown.open):
+        if hidden or (name is None and self._shown.fence):
             return self._think(text, at, hidden or place + 1)
         if name:
-            self._nested += not (self._shown.open or self._shown.is_escaped)
+            self._nested += not (self._shown.fence or self._shown.is_escaped)
             return self._think(text, at, after)
         self.is_unclosed = True
         return self._end(text, at, place)
@@ -146,13 +120,13 @@ class Reasoning:
             return tag.end if isinstance(tag, Tag) else tag
         for form in self._calls.starts.calls[found[0]]:
             opens = self._calls.confirm(form, text, at, found[0])
-            if opens or opens is MORE:
-                return MORE if opens is MORE else found.end()
+            if opens is not NO:
+                return opens and found.end()
         return NO
 
     def _think(self, text: str, at: int, end: int) -> int:
         """Take text. Its event is made when all that was given was read, so that its tags do not cut it in pieces."""
-        self._may_repeat = self._may_repeat and not text[at:end].strip(SPACES)
+        self.may_repeat = self.may_repeat and not text[at:end].strip(SPACES)
         self._pieces.append(text[at:end])
         return end
 
@@ -171,7 +145,7 @@ class Reasoning:
     def cover(self, text: str, end: int) -> None:
         """Make an event of `text` that covers the stream up to `end`, unless another one does."""
         if end > self._covered:
-            self.events.append(ReasoningDelta(text, (self._covered, end)))
+            self._events.append(ReasoningDelta(text, (self._covered, end)))
             self._covered = end
 
     def _end(self, text: str, end: int, after: int) -> int:
@@ -187,7 +161,7 @@ class Reasoning:
         shown = self._shown
         if hidden and shown.is_right_after_backticks:
             return self._think(text, lead, hidden)
-        is_fenced = shown.open and not shown.is_closing
+        is_fenced = shown.fence != "" and not shown.is_closing
         is_nested = not hidden and not is_fenced and self._nested > 0
         if hidden or is_fenced or is_nested:
             is_later: bool | None = is_nested and self._calls.base + at < self._settled
@@ -202,7 +176,7 @@ class Reasoning:
     def _ends_later(self, text: str, at: int, end: int, fence: str) -> bool | None:
         """Does an end tag that no opener claims follow the one from `at` to `end`? If that is in a fence, which these
         backticks or tildes opened, the fence must end first."""
-        if not self.patience:
+        if not self._calls.patience:
             return NO
         base, later = self._calls.base, self._later
         if later is None or later.place != base + at:
@@ -226,7 +200,7 @@ class Reasoning:
                     self._settled = base + found.start()
                 return True
         if self._calls.final or len(text) >= most:
-            self.patience -= 1
+            self._calls.patience -= 1
             return NO
         later.reach = base + max(last, len(text) - OPENER_LENGTH)
         return MORE
@@ -235,13 +209,13 @@ class Reasoning:
 class Brackets:
     """Looks for the ends of regions in brackets. Lines that end none are not looked at again, for any `[`."""
 
-    __slots__ = ("_dead", "_fence", "_reached", "_seen")
-
-    def __init__(self) -> None:
-        self._fence = FenceReader()
-        self._reached = -1  # the place up to which that has read
-        self._seen = 0  # lines before this place end no region
-        self._dead = 0  # no region that starts before this place has an end
+    _fence: FenceReader
+    _reached = -1
+    """The place up to which that has read."""
+    _seen = 0
+    """Lines before this place end no region."""
+    _dead = 0
+    """No region that starts before this place has an end."""
 
     def are_fenced(self, text: str, base: int, prose: Shown) -> bool:
         """Whether the line that begins after `text` is in a fence. The text is at `base` in the stream, and `prose` has
@@ -283,7 +257,7 @@ class Brackets:
 
 def is_json_list(text: str) -> bool:
     """Return whether a text from `[` to `]` is a list in JSON, or the beginning of one."""
-    scanner = JSONScanner(_LIST_DEPTH)
+    scanner = JSONScanner(128)
     if scanner.scan(text, 0) < len(text) or scanner.error:
         return False
     try:
@@ -293,5 +267,4 @@ def is_json_list(text: str) -> bool:
     return True
 
 
-_LIST_DEPTH: Final = 128
 _LINE_END = re.compile(r"\r\n|\n|\r")

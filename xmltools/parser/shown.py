@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Final
 
-from xmltools.parser.fences import FenceReader
+from xmltools.parser.fences import CLOSING, FenceReader
 from xmltools.syntax.markup import MORE, NO, Answer
 
 SPAN_LENGTH: Final = 1_024
@@ -32,13 +32,14 @@ _COMMENT: Final = 1
 _CDATA: Final = 2
 _END: Final = 2
 """The kind of an end is that of its opener and this."""
-_TOKEN = re.compile(r"(`+)|(<!--)|(<!\[[Cc][Dd][Aa][Tt][Aa]\[)|(-->)|(\]\]>)")
-_TOKEN_PART = re.compile(
-    r"(?:<(?:!(?:-|\[(?:[Cc](?:[Dd](?:[Aa](?:[Tt](?:[Aa])?)?)?)?)?)?)?|(?<!<!)(?<!<!-)--?|\]\]?)\Z"
-)
-_PART_LENGTH: Final = 8
+# A look at the next character first makes both thrice as fast.
+_NEXT: Final = r"(?=[`<\-\]])(?:"
+_TOKENS: Final = r"(`+)|(<!--)|(<!\[[Cc][Dd][Aa][Tt][Aa]\[)|(-->)|(\]\]>))"
+_TOKEN = re.compile(_NEXT + _TOKENS)
+_PART: Final = r"(?:`+|<(?:!(?:-|\[(?:[Cc](?:[Dd](?:[Aa](?:[Tt](?:[Aa])?)?)?)?)?)?)?|-(?<!<!-)(?<!<!--)-?|\]\]?)\Z|"
+_TOKEN_OR_PART = re.compile(_NEXT + _PART + _TOKENS)
+"""A part, which the end of the text cuts off, is in no group."""
 _PIECE: Final = 4_096
-_CLOSING = r"\n {0,3}(?P<fence>`{3,60}|~{3,60})[ \t\r]{0,200}(?=\n)"
 _CLOSING_LENGTH: Final = 300
 _END_LENGTH: Final = 300
 """Characters of an end tag that may be cut off: of the name, and of 8 spaces."""
@@ -48,46 +49,33 @@ class Shown(FenceReader):
     """Follows text outside blocks, or that of a reasoning region. `blocks` are the names of elements that are calls;
     nothing that is waited for is longer than `most`. Without `sections` comments and CDATA are text like any other."""
 
-    __slots__ = (
-        "_at",
-        "_blocks",
-        "_carry",
-        "early",
-        "_fence_start",
-        "is_escaped",
-        "_measures",
-        "_open",
-        "_patience",
-        "_quote",
-        "_quote_tail",
-        "_scanned",
-        "_section_length",
-        "_span_length",
-        "_stray_end",
-        "_tokens",
-        "due",
-    )
+    early = 0
+    """Characters that were taken before they are known to be text."""
+    is_escaped = False
+    """An odd number of backslashes comes before the next character."""
+    due = 0
+    """So many characters after the place that `hides` was asked about decide."""
+    _at = 0
+    """Characters read, except for those that are carried."""
+    _carry = ""
+    """The end of the text that was read: a part of a token, perhaps."""
+    _stray_end = -1
+    """The place after a `]]>` that ended nothing: a section is split there, and none begins."""
+    _fence_start = 0
+    _quote: re.Pattern[str] | None = None
+    _quote_tail = ""
+    _measures = PATIENCE
+    _scanned = 0
+    """The open comment or section does not end before this place, which was not read yet."""
 
     def __init__(self, blocks: tuple[str, ...], most: int, *, sections: bool = True) -> None:
-        super().__init__()
         self._blocks = blocks
         self._span_length = min(SPAN_LENGTH, most)
         self._section_length = min(SECTION_LENGTH, most)
-        self._at = 0  # characters read, except for those that are carried
-        self.early = 0  # characters that were taken before they are known to be text
-        self._carry = ""  # the end of the text that was read: a part of a token, perhaps
-        self.is_escaped = False  # an odd number of backslashes comes before the next character
         # Kind, place, length, and the length without an escaped backtick, of all that is undecided.
         self._tokens: list[tuple[int, int, int, int]] = []
         self._open: dict[int, tuple[int, str]] = {}  # by kind: where it begins, and the fence that it begins in
-        self._stray_end = -1  # the place after a `]]>` that ended nothing: a section is split there, and none begins
-        self._fence_start = 0
-        self._quote: re.Pattern[str] | None = None
-        self._quote_tail = ""
         self._patience = PATIENCE if sections else 0
-        self._measures = PATIENCE
-        self._scanned = 0  # the open comment or section does not end before this place, which was not read yet
-        self.due = 0  # so many characters after the place that `hides` was asked about decide
 
     # -- reading ---------------------------------------------------------------------------------------------------
 
@@ -120,8 +108,7 @@ class Shown(FenceReader):
     def settle(self) -> None:
         """A `<` follows, or the end: no token goes on after the text that was read."""
         if self._carry:
-            carry, self._carry = self._carry, ""
-            self._read_inline(carry)
+            self._read_inline("", _TOKEN)
 
     def skip(self, *, is_thought: bool = False) -> None:
         """A block or a region is here: of what is open before it, only a fence goes on."""
@@ -174,16 +161,20 @@ class Shown(FenceReader):
 
     def _take_lines(self, text: str) -> None:
         """Whole lines. Nearly all of them have nothing that matters after them."""
-        if not ("```" in text or "~~~" in text or "<!" in text or self._open or self._quote):
+        if not self._may_matter(text):
             self._at += len(text)
             return
         for line in text[:-1].split("\n"):
-            if "```" in line or "~~~" in line or "<!" in line or self._open or self._quote:
+            if self._may_matter(line):
                 self._take_piece(line)
                 self._end_line()
                 self._forget_old()
             else:
                 self._at += len(line) + 1
+
+    def _may_matter(self, lines: str) -> bool:
+        """Is there a fence line or a section in these lines, or does one go on in them?"""
+        return "```" in lines or "~~~" in lines or "<!" in lines or bool(self._open or self._quote)
 
     def _take_piece(self, piece: str) -> None:
         """A piece of one line."""
@@ -199,34 +190,29 @@ class Shown(FenceReader):
         has_words = piece[-1] in "<]" or "`" in piece or "<!" in piece or "]]>" in piece
         if has_words or self._carry or self._tokens or self._open:
             for at in range(0, len(piece), _PIECE):  # so that there are never many tokens at once
-                self._take_inline(piece[at : at + _PIECE])
+                self._read_inline(piece[at : at + _PIECE], _TOKEN_OR_PART)
         else:
             self._pass(piece)
 
-    def _take_inline(self, piece: str) -> None:
-        """A piece of a line that may have tokens."""
-        piece = self._carry + piece
-        cut = len(piece.rstrip("`"))
-        if cut == len(piece):
-            part = _TOKEN_PART.search(piece, max(0, cut - _PART_LENGTH))
-            cut = part.start() if part else cut
-        self._carry = piece[cut:]
-        self._read_inline(piece[:cut])
+    def _read_inline(self, piece: str, pattern: re.Pattern[str]) -> None:
+        """A piece of a line that may have tokens, or a part of one at its end."""
+        text = self._carry + piece
+        self._carry = ""
+        for found in pattern.finditer(text):
+            place, end = found.span()
+            if found.lastindex is None:
+                self._carry = text[place:]
+                text = text[:place]
+                break
+            kind = found.lastindex - 1
+            ticks = end - place - (kind == _CODE and self._is_escaped_at(text, place))
+            self._tokens.append((kind, self._at + place, end - place, ticks))
+        self._pass(text)
+        self._resolve()
         more = len(self._carry) - SPAN_LENGTH - 1
         if more > 0:  # no inline code has so many backticks
             self._at += more
             self._carry = self._carry[more:]
-
-    def _read_inline(self, text: str) -> None:
-        for found in _TOKEN.finditer(text):
-            place = found.start()
-            length = ticks = found.end() - place
-            kind = (found.lastindex or 1) - 1
-            if kind == _CODE:
-                ticks -= self._is_escaped_at(text, place)
-            self._tokens.append((kind, self._at + place, length, ticks))
-        self._pass(text)
-        self._resolve()
 
     def _pass(self, text: str) -> None:
         self._at += len(text)
@@ -235,10 +221,8 @@ class Shown(FenceReader):
 
     def _is_escaped_at(self, text: str, at: int) -> bool:
         """Return whether an odd number of backslashes comes before a place in the text that is being read."""
-        place = at
-        while place and text[place - 1] == "\\":
-            place -= 1
-        return (at - place + (self.is_escaped and not place)) % 2 == 1
+        slashes = at - len(text[:at].rstrip("\\"))
+        return (slashes + (self.is_escaped and slashes == at)) % 2 == 1
 
     def _end_line(self) -> None:
         self.settle()
@@ -393,7 +377,7 @@ def _run_of(ticks: int) -> re.Pattern[str]:
 def _patterns(blocks: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
     """What ends a block before backticks, and what matters after an open comment, and after a section."""
     tag = "|".join(map(re.escape, blocks))
-    others = rf"<(?i:{tag})(?=[>=/ \t\r\n])|{_CLOSING}"
+    others = rf"<(?i:{tag})(?=[>=/ \t\r\n])|{CLOSING}"
     return (
         re.compile(rf"</(?:{tag})[ \t\r\n]*>(`+)"),
         re.compile(f"(?P<close>-->)|{others}"),
