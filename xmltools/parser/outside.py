@@ -297,7 +297,7 @@ class Outside:
         if prose.is_escaped or prose.is_quoting:
             return self.emit_text(text, lead, at + 1)
         is_call = bool(forms_at(starts.calls, word) or forms_at(starts.others, word))
-        calls.counts_others = not (self._is_copied or self._foreign.is_open)
+        calls.counts_others = starts.others != {} and not (self._is_copied or self._foreign.is_open)
         start = calls.find(text, at, word) if is_call else self._find_region(text, at, word)
         hidden: int | Answer = NO
         if start:

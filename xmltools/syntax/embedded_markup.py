@@ -15,9 +15,10 @@ from typing import Final
 from xmltools.syntax.markup import CDATA_OPEN
 
 _W: Final = "[ \t\r\n]"
-_SECTIONS: Final = re.compile(r"(<!\[CDATA\[)|\]\]>", re.IGNORECASE)
+_SECTION: Final = r"<!\[(?i:CDATA)\["
+_SECTION_OPEN = re.compile(_SECTION)
+_SECTIONS = re.compile(rf"({_SECTION})|\]\]>")
 """The openers (group 1) and ends of CDATA sections."""
-
 _FEW: Final = 16
 _SPARSE: Final = 2048
 """How many `!` are looked at one by one in the search for an opener: so many, and one for so many characters."""
@@ -30,24 +31,13 @@ def _opener(block: str) -> str:
 
 
 @lru_cache(maxsize=32)
-def _blocks(block: str, arguments: str) -> re.Pattern[str]:
+def _tags(block: str, arguments: str) -> re.Pattern[str]:
     """Openers of blocks (group 1), and their end tags, with the end tag of arguments before them, or which are those
-    themselves (group 2)."""
-    return re.compile(f"<(?:{_blocks_after(block, arguments)})")
-
-
-def _blocks_after(block: str, arguments: str) -> str:
-    end = rf"{re.escape(block)}{_W}*>"
-    if block == arguments:  # the element of the call holds the arguments itself
-        return rf"({_opener(block)})|(/{end})"
-    return rf"({_opener(block)})|/(?:({re.escape(arguments)}{_W}*>){_W}*</)?{end}"
-
-
-@lru_cache(maxsize=32)
-def _calls(block: str, arguments: str) -> re.Pattern[str]:
-    """The same, and start tags of arguments (group 3), and end tags of theirs alone (group 4)."""
-    name = re.escape(arguments)
-    return re.compile(rf"<(?:{_blocks_after(block, arguments)}|({name}{_W}*>)|(/{name}{_W}*>))")
+    themselves (group 2); start tags of arguments (group 3), and end tags of theirs alone (group 4)."""
+    name, end = re.escape(arguments), rf"{re.escape(block)}{_W}*>"
+    # The element of the call may hold the arguments itself.
+    ends = f"(/{end})" if block == arguments else rf"/(?:({name}{_W}*>){_W}*</)?{end}"
+    return re.compile(rf"<(?:({_opener(block)})|{ends}|({name}{_W}*>)|(/{name}{_W}*>))")
 
 
 @lru_cache(maxsize=32)
@@ -59,34 +49,28 @@ def count_open(text: str, end: int, count: int, words: tuple[str, str] | None = 
     """How many examples are open at `end`, if `count` are where the text begins: blocks, or (without `words`) CDATA
     sections. Also returns the place after what was counted: `end`, or the end of a tag in which `end` is."""
     if not count:  # an opener that begins before `end` has its first characters before the end of these
-        last = min(end + len(CDATA_OPEN) - 1, len(text))
-        if (text.rfind(f"<{words[0]}", 0, last) if words else _find_section(text, last)) < 0:
+        last = end + len(CDATA_OPEN) - 1
+        if text.rfind(f"<{words[0]}", 0, last) < 0 if words else not _has_section(text, last):
             return 0, end
     place = 0
-    for found in (_blocks(*words) if words else _SECTIONS).finditer(text):
+    for found in (_tags(*words) if words else _SECTIONS).finditer(text):
         if found.start() >= end:
             break
-        count = count + 1 if found[1] else max(count - 1, 0)
-        place = found.end()
+        if found.lastindex is None or found.lastindex <= 2:
+            count = count + 1 if found[1] else max(count - 1, 0)
+            place = found.end()
     return count, max(place, end)
 
 
-def _find_section(text: str, end: int) -> int:
-    """The place of the first opener of a section, in any case, or -1."""
+def _has_section(text: str, last: int) -> bool:
+    """Is there an opener of a section before `last`, in any case?"""
     # CPython finds one character 15 times as fast as a word, and `!` is rare in most texts.
-    find, last = text.find, max(0, end - len(CDATA_OPEN) + 2)  # an opener has this much after its `!`
     at = 0
-    for _ in range(_FEW + end // _SPARSE):
-        at = find("!", at + 1, last)
-        if at < 0:
-            return -1
-        if text[at + 1] == "[" and text[at - 1 : at + 8].upper() == CDATA_OPEN:
-            return at - 1
-    while at >= 0 and (at := find("<![", at - 1, last + 1)) >= 0:
-        if text[at : at + len(CDATA_OPEN)].upper() == CDATA_OPEN:
-            return at
-        at += 4
-    return -1
+    for _ in range(_FEW + last // _SPARSE):
+        at = text.find("!", at + 1, last)
+        if at < 0 or text[at - 1 : at + 8].upper() == CDATA_OPEN:
+            return at > 0
+    return _SECTION_OPEN.search(text, at, last) is not None
 
 
 def find_line_opener(text: str, at: int, block: str) -> int:
@@ -108,7 +92,7 @@ class Closers:
         whole: list[tuple[int, int]] = []  # those that have arguments of their own
         openers: list[int] = []
         arguments_of = -1  # the innermost opener, while arguments of its own are open
-        for found in _calls(block, arguments).finditer(text, at):
+        for found in _tags(block, arguments).finditer(text, at):
             if found[1]:
                 openers.append(found.start())
             elif found[4]:
