@@ -275,7 +275,7 @@ class ForeignCalls:
         if call is not None:
             trial, rest = call.trial, call.rest
             is_whole = trial is not None and ends_complete(trial, rest, self.at - len(rest))
-            self._end(call, self.at if is_whole else -1)
+            self._end(call, self.at, is_whole=is_whole)
 
     def _search(self, text: str, behind: int) -> tuple[int, int]:
         """Returns how much of the text prose has, and how much of it was taken. The last characters are kept, as many
@@ -403,14 +403,18 @@ class ForeignCalls:
     def _attempt(self, at: int) -> ForeignCall | None:
         """The attempt that begins with the tag at `at`, if one does."""
         named = _named(self._tools.names).match(self._text, at, at + 3 * _GAP_LENGTH)
-        words = _LETTERS.findall(named["tag"].lower()) if named else []
-        letters = "".join(words)
-        known = _known(self._dialect).get(letters)
-        if named is None or known is None:
+        if named is None:
             return None
+        words = _LETTERS.findall(named["tag"].lower())
+        letters = "".join(words)
+        known, is_in_tag = _known(self._dialect).get(letters), letters in _IN_TAG
         gap, (start, after) = named["gap"], named.span("name")
-        is_in_tag = letters in _IN_TAG
-        if len(gap) >= _GAP_LENGTH or _OTHER_KEY.search(gap) or (is_in_tag and not _WITHIN.fullmatch(gap)):
+        if (
+            known is None
+            or len(gap) >= _GAP_LENGTH
+            or _OTHER_KEY.search(gap)
+            or (is_in_tag and not _WITHIN.fullmatch(gap))
+        ):
             return None
         notation, closers = known
         last = [_OPPOSITE.get(word, word) for word in words]
@@ -479,25 +483,25 @@ class ForeignCalls:
             self._call = replace(call, start=self.at + end, trial=self._try(block.dialect, end, end))
         return max(at + held, end)
 
-    def _end(self, call: ForeignCall, end: int) -> None:
-        """Tell a call that ends at `end` in the stream, or is cut off (-1). An object by itself must be one, name a
-        tool and have arguments."""
+    def _end(self, call: ForeignCall, end: int, *, is_whole: bool = True) -> None:
+        """Tell a call that ends, or is cut off, at `end` in the stream. An object by itself must be one, name a tool
+        and have arguments."""
         self._call = None
         name, notation, scanner = call.name, call.notation, call.scanner
         if call.trial is not None:
             name = name_on_trial(call.trial) or None
-        elif name is None and scanner is not None:
-            name = next(filter(None, map(scanner.names.get, self._dialect.json_tool_names)), None)
-        if notation == "json" and scanner is not None:
-            is_tool = name is not None and (self._toolbox is None or self._toolbox.resolve(name) is not None)
-            if scanner.error or not is_tool or scanner.names.keys().isdisjoint(self._dialect.json_arguments_names):
+        elif scanner is not None:
+            name = name or next(filter(None, map(scanner.names.get, self._dialect.json_tool_names)), None)
+            is_tool = name and (self._toolbox is None or self._toolbox.resolve(name))
+            is_call = is_tool and not scanner.names.keys().isdisjoint(self._dialect.json_arguments_names)
+            if notation == "json" and (scanner.error or not is_call):
                 return
         self._left -= 1
-        is_whole = end >= 0
-        span = (call.start, end if is_whole else self.at)
         of = f" of {name!r:.100}" if name else ""
         rest = "" if is_whole else ", whose end is missing,"
         is_own = notation == self._dialect.name
         what = "that does not begin as it should" if is_own else f"in another notation ({notation})"
         message = f"a call{of} {what}{rest} stayed text"
-        self.notices.append(Notice(Code.FOREIGN_CALL, span, message, notation, name, is_whole, call.is_fenced))
+        self.notices.append(
+            Notice(Code.FOREIGN_CALL, (call.start, end), message, notation, name, is_whole, call.is_fenced)
+        )

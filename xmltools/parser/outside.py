@@ -294,7 +294,7 @@ class Outside:
             prose.early = 0
             self.is_after = starts.dialect.layout
             return end
-        if prose.is_escaped or prose.is_quoting:
+        if prose.is_escaped or prose.quoted:
             return self.emit_text(text, lead, at + 1)
         is_call = bool(forms_at(starts.calls, word) or forms_at(starts.others, word))
         calls.counts_others = starts.others != {} and not (self._is_copied or self._foreign.is_open)

@@ -62,7 +62,8 @@ class Shown(FenceReader):
     _stray_end = -1
     """The place after a `]]>` that ended nothing: a section is split there, and none begins."""
     _fence_start = 0
-    _quote: re.Pattern[str] | None = None
+    quoted: re.Pattern[str] | None = None
+    """After a reasoning tag in a fence: what ends it."""
     _quote_tail = ""
     _measures = PATIENCE
     _scanned = 0
@@ -94,16 +95,13 @@ class Shown(FenceReader):
             self.early -= early
             text = text[early:]
         self._forget_old()
-        start = text.rfind("\n") + 1
-        if start:
-            at = 0 if self.is_at_line_start else text.index("\n") + 1
-            if at:
-                self._take_piece(text[: at - 1])
-                self._end_line()
-            if at < start:
-                self._take_lines(text[at:start])
-            text = text[start:]
-        self._take_piece(text)
+        first, line_end, rest = text.partition("\n")
+        self._take_piece(first)
+        if line_end:
+            self._end_line()
+            start = rest.rfind("\n") + 1
+            self._take_lines(rest[:start])
+            self._take_piece(rest[start:])
 
     def settle(self) -> None:
         """A `<` follows, or the end: no token goes on after the text that was read."""
@@ -122,13 +120,8 @@ class Shown(FenceReader):
 
     def quote(self, tag: str) -> None:
         """A reasoning tag in a fence was text: up to its end tag, or that of the fence, nothing opens."""
-        self._quote = re.compile(rf"</{re.escape(tag)}[ \t]{{0,8}}>", re.IGNORECASE)
+        self.quoted = re.compile(rf"</{re.escape(tag)}[ \t]{{0,8}}>", re.IGNORECASE)
         self._quote_tail = ""
-
-    @property
-    def is_quoting(self) -> bool:
-        """True after a reasoning tag in a fence."""
-        return self._quote is not None
 
     @property
     def is_at_line_start(self) -> bool:
@@ -139,14 +132,14 @@ class Shown(FenceReader):
     def may_hide(self) -> bool:
         """True if what follows may be shown only: after a backslash, or after something that is open. Whether that ever
         ends, nobody knows without what follows (`hides` can)."""
-        if self.is_escaped or self._tokens or self._quote is not None:
+        if self.is_escaped or self._tokens or self.quoted is not None:
             return True
         return self._patience > 0 and any(self._at - at <= self._section_length for at, _ in self._open.values())
 
     @property
     def may_open_fence(self) -> bool:
         """True if backticks or tildes that follow begin a fence line, outside a fence and all that may hide them."""
-        return not self.marker and self.line in ("", " ", "  ", "   ") and not self.may_hide
+        return not (self.marker or self.line.strip() or self.may_hide)
 
     @property
     def is_right_after_backticks(self) -> bool:
@@ -164,7 +157,7 @@ class Shown(FenceReader):
         if not self._may_matter(text):
             self._at += len(text)
             return
-        for line in text[:-1].split("\n"):
+        for line in text.split("\n")[:-1]:
             if self._may_matter(line):
                 self._take_piece(line)
                 self._end_line()
@@ -174,18 +167,18 @@ class Shown(FenceReader):
 
     def _may_matter(self, lines: str) -> bool:
         """Is there a fence line or a section in these lines, or does one go on in them?"""
-        return "```" in lines or "~~~" in lines or "<!" in lines or bool(self._open or self._quote)
+        return "```" in lines or "~~~" in lines or "<!" in lines or bool(self._open or self.quoted)
 
     def _take_piece(self, piece: str) -> None:
         """A piece of one line."""
         if not piece:
             return
         self.read(piece)
-        if self._quote is not None:
+        if self.quoted is not None:
             tail = self._quote_tail + piece
             self._quote_tail = tail[-_END_LENGTH:]
-            if self._quote.search(tail):
-                self._quote = None
+            if self.quoted.search(tail):
+                self.quoted = None
         # A `]]>`, or what may become one, matters to a section right after it.
         has_words = piece[-1] in "<]" or "`" in piece or "<!" in piece or "]]>" in piece
         if has_words or self._carry or self._tokens or self._open:
@@ -229,7 +222,7 @@ class Shown(FenceReader):
         before = self.marker
         if self.end_line():
             self._tokens.clear()
-            self._quote = None
+            self.quoted = None
             if before:  # it has closed; what began in it ends with it
                 self._open = {kind: begun for kind, begun in self._open.items() if begun[0] < self._fence_start}
             else:
@@ -303,24 +296,25 @@ class Shown(FenceReader):
             # What began first is asked first.
             kind = min(self._open, key=self._open.__getitem__, default=_CODE)
             if kind == _CODE or (self._tokens and self._tokens[0][1] < self._open[kind][0]):
-                end = NO if self.is_marker else self._end_of_code(text, at, final, is_block)
-                if end is NO:
-                    del self._tokens[0]
-                    self._resolve()
-                    continue
+                end = self._end_of_code(text, at, final, is_block)
+                if end is not NO:
+                    return end
+                del self._tokens[0]
+                self._resolve()
             else:
                 end = self._end_of_section(kind, text, at, final, measure)
-                if end is NO:
-                    del self._open[kind]
-                    self._scanned = 0
-                    self._patience -= 1
-                    if not self._patience:
-                        self._open.clear()
-                    continue
-            return end
+                if end is not NO:
+                    return end
+                del self._open[kind]
+                self._scanned = 0
+                self._patience -= 1
+                if not self._patience:
+                    self._open.clear()
         return NO
 
     def _end_of_code(self, text: str, at: int, final: bool, is_block: bool) -> int | Answer:
+        if self.is_marker:
+            return NO
         _, start, _, ticks = self._tokens[0]
         self.due = start + self._span_length - self._at
         most = at + self.due
