@@ -37,10 +37,6 @@ class FenceReader:
         self.follows = False
         return self.marker != before
 
-    def closes(self, marker: str) -> bool:
-        """Return whether these backticks or tildes close the open fence."""
-        return marker[0] == self.marker[0] and len(marker) >= len(self.marker)
-
     def skip(self, *, is_thought: bool = False) -> None:
         """A block or a region is in this line, which may be the info text of a fence line all the same. After a
         thought a fence line may follow, if nothing else comes before it."""
@@ -63,6 +59,6 @@ class FenceReader:
 
     @property
     def is_closing(self) -> bool:
-        """True if the line so far closes the open fence."""
+        """True if the line so far closes the open fence: with as many backticks or tildes, and perhaps more."""
         found = _FENCE.match(self.line) if self.marker else None
-        return found is not None and self.closes(found["marker"]) and not found["info"].strip()
+        return found is not None and found["marker"].startswith(self.marker) and not found["info"].strip()

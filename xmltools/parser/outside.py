@@ -72,8 +72,8 @@ class Outside:
         in_reasoning: bool,
         brackets: bool,
         fenced_calls: bool,
-        others: tuple[Dialect, ...] = (),
-        knows_tags: bool = False,
+        others: tuple[Dialect, ...],
+        knows_tags: bool,
     ) -> None:
         """`tags` are the names of reasoning elements; `limits.block_size` bounds the text that is held back, if it is
         less than the protocol allows. Calls of given tools in `others`, dialects, are read as well, and their
@@ -228,7 +228,7 @@ class Outside:
     def emit_text(self, text: str, at: int, end: int) -> int:
         """The characters from `at` to `end` are text."""
         if end > at:
-            piece = text if at == 0 and end == len(text) else text[at:end]
+            piece = text[at:end]
             if self.is_first and piece.strip(SPACES):
                 self._end_first()
             self.pieces.append(piece)

@@ -112,9 +112,9 @@ class Reasoning:
         """The place after the tag, or the start of a call, that was found at `at`, if it is one."""
         if found["end"]:
             end = skip_space(text, found.end())
-            if end - at >= OPENER_LENGTH or end == len(text):
-                return NO if end - at >= OPENER_LENGTH else MORE
-            return end + 1 if text[end] == ">" else NO
+            if end - at >= OPENER_LENGTH:
+                return NO
+            return MORE if end == len(text) else text[end] == ">" and end + 1
         if found["name"]:
             tag = read_opener(text, at, found["name"])
             return tag.end if isinstance(tag, Tag) else tag
@@ -186,8 +186,7 @@ class Reasoning:
         for found in self._tags.later.finditer(text, last, min(most, len(text))):
             last = found.end()
             if later.fence:
-                closer = found["fence"]
-                if closer and closer[0] == later.fence[0] and len(closer) >= len(later.fence):
+                if (found["fence"] or "").startswith(later.fence):
                     later.fence = ""
             elif found["fence"]:
                 continue

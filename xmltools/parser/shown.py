@@ -347,7 +347,7 @@ class Shown(FenceReader):
             if found["close"]:
                 return last
             if found["fence"]:
-                if in_fence and self.closes(found["fence"]):
+                if in_fence and found["fence"].startswith(self.marker):
                     return NO
                 continue
             end = measure(text, found.start(), stop) if measure is not None and self._measures else NO
