@@ -15,7 +15,7 @@ _SEPARATOR = re.compile("::?|[./]")
 _PREFIX = re.compile(r"(?:[A-Za-z_][\w-]*+(?:::?|[./]))++", re.ASCII)
 
 
-_last: list[tuple[tuple[object, ...], Toolbox]] = []
+_last: list[Toolbox] = []
 
 
 def toolbox_of(tools: Iterable[Tool]) -> Toolbox:
@@ -25,11 +25,11 @@ def toolbox_of(tools: Iterable[Tool]) -> Toolbox:
         tools = tuple(tools)
     except TypeError:
         tools = tuple(list_of_tools(tools))  # says what is wrong
-    for known, toolbox in _last:
-        if len(known) == len(tools) and all(map(is_, known, tools)):
+    for toolbox in _last:
+        if len(toolbox.tools) == len(tools) and all(map(is_, toolbox.tools, tools)):
             return toolbox
     made = Toolbox(tools)
-    _last[:] = [(tools, made)]
+    _last[:] = [made]
     return made
 
 
@@ -37,9 +37,9 @@ class Toolbox:
     """The tools of a parser, by name and server, with their schemas compiled."""
 
     def __init__(self, tools: Iterable[Tool]) -> None:
+        self.tools = tuple(tools)
         self._shapes: dict[str, dict[str, ObjectShape]] = {}
-        self._servers: set[str] = set()
-        for tool in tools:
+        for tool in self.tools:
             if not isinstance(tool, Tool):
                 raise not_a_tool(tool)
             servers = self._shapes.setdefault(tool.name, {})
@@ -48,11 +48,9 @@ class Toolbox:
                     f"two tools are named {tool.name!r} on server {tool.server!r}; give each its own name"
                 )
             servers[tool.server] = tool.shape
-            self._servers.add(tool.server)
         self.names = tuple(self._shapes)
         """The names of the tools."""
-        # A block that names no server means this one.
-        self.only_server = next(iter(self._servers)) if len(self._servers) == 1 else None
+        self._servers = {tool.server for tool in self.tools}
 
     def resolve(self, name: str) -> str | None:
         """The name of the tool that `name` means: itself, or what is left of it without quotes, `()` and a prefix that
@@ -60,13 +58,10 @@ class Toolbox:
         if name in self._shapes:
             return name
         bare = name.strip(_QUOTES).removesuffix("()").strip(_QUOTES)
-        if bare in self._shapes:
-            return bare
-        prefix = _PREFIX.match(bare)
-        for separator in _SEPARATOR.finditer(bare, 0, prefix.end()) if prefix else ():
-            if bare[separator.end() :] in self._shapes:
-                return bare[separator.end() :]
-        return None
+        names = [bare]
+        if prefix := _PREFIX.match(bare):
+            names += [bare[each.end() :] for each in _SEPARATOR.finditer(bare, 0, prefix.end())]
+        return next(filter(self._shapes.__contains__, names), None)
 
     def begins(self, name: str) -> bool:
         """True if the name of some tool begins so."""
@@ -88,21 +83,19 @@ class Toolbox:
 
     def missing(self, name: str, server: str | None) -> tuple[str, str]:
         """Why no tool was found, and a hint that lists those there are."""
-        if name not in self._shapes:
-            return f"there is no tool named {name!r}", self._hint(name)
-        message = f"server {server!r} has no tool named {name!r}" if server else f"several servers have {name!r}"
-        return message, f"Name the server of {name} in <server_name>: {', '.join(self._shapes[name])}."
+        if name in self._shapes:
+            message = f"server {server!r} has no tool named {name!r}" if server else f"several servers have {name!r}"
+            return message, f"Name the server of {name} in <server_name>: {', '.join(self._shapes[name])}."
+        from difflib import get_close_matches  # only here: few calls name no tool
+
+        near = get_close_matches(name[:100], self._shapes, n=3, cutoff=0.5)
+        known = ", ".join(list(self._shapes)[:20]) or "none"
+        advice = f"Did you mean {' or '.join(near)}?" if near else f"The tools are: {known}."
+        return f"there is no tool named {name!r}", f"There is no tool {name[:100]!r}. {advice}"
 
     def find_plain(self, name: str, server: str | None, default: str) -> tuple[str, ObjectShape] | None:
         """The server and schema of the tool that has this very name, on the server that is named or meant; None if
         there is none, or that takes a repair."""
-        found, usual = self.find(name, server, default), (default, self.only_server) if server is None else (server,)
-        return found if found and found[0] in usual else None
-
-    def _hint(self, name: str) -> str:
-        from difflib import get_close_matches  # only here: few calls name no tool
-
-        near = get_close_matches(name[:100], self._shapes, n=3, cutoff=0.5)
-        if near:
-            return f"There is no tool {name[:100]!r}. Did you mean {' or '.join(near)}?"
-        return f"There is no tool {name[:100]!r}. The tools are: {', '.join(list(self._shapes)[:20]) or 'none'}."
+        found = self.find(name, server, default)
+        is_only = server is None and len(self._servers) == 1
+        return found if found and (is_only or found[0] == (default if server is None else server)) else None
