@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from xmltools.errors import Code
-from xmltools.parser.block import (
-    Block,
-    Leaf,
-)
+from xmltools.parser.block import Block, Leaf
 from xmltools.syntax.element_tree import Element
 from xmltools.syntax.markup import SPACES, Tag, attributes_of, decode_entities, is_metadata, is_valid_name
 from xmltools.tools.schema import ArrayShape, Shape
@@ -35,10 +32,10 @@ def name_in(block: Block, tag: Tag, shape: Shape) -> str | None:
     for name, value, _ in attributes_of(tag.attributes):
         if name == dialect.argument_name and value is not None:
             said = decode_entities(value)
-            if tag.name == dialect.argument or tag.name in dialect.argument_words or shape.has_property(said):
-                return said.strip(SPACES)
-            is_open = not (shape.is_any or shape.is_list or block.stack[-1].is_arguments) and shape.knows(said, "")
-            return said.strip(SPACES) if is_open and not shape.child(tag.name).has_property(name) else None
+            is_name = tag.name == dialect.argument or tag.name in dialect.argument_words or shape.has_property(said)
+            if not (is_name or shape.is_any or shape.is_list or block.stack[-1].is_arguments):
+                is_name = shape.knows(said, "") and not shape.child(tag.name).has_property(name)
+            return said.strip(SPACES) if is_name else None
     return None
 
 
@@ -127,9 +124,8 @@ def end_attributes(block: Block, leaf: Leaf, end: int) -> None:
     element, tag, dialect = leaf.element, leaf.tag, block.dialect
     is_empty = not block.source_of(leaf.start, end).strip(SPACES)
     if element.children and not is_empty:
-        message = f"<{tag}> has both attributes and text"
         hint = f"Write each property of {element.name} as an element inside <{tag}>."
-        block.fail(Code.MALFORMED_MARKUP, message, element.offset, hint)
+        block.fail(Code.MALFORMED_MARKUP, f"<{tag}> has both attributes and text", element.offset, hint)
     for name, value in leaf.attributes or ():
         has_none = is_empty and leaf.given is None
         if has_none and name == dialect.value and not element.nil:

@@ -8,15 +8,7 @@ from typing import Final
 from xmltools.dialects import Body, Dialect, hint_of
 from xmltools.errors import CallError, Code
 from xmltools.models import ToolCall
-from xmltools.parser.block import (
-    CALL,
-    OWN,
-    Block,
-    Candidate,
-    Failure,
-    Leaf,
-    State,
-)
+from xmltools.parser.block import CALL, OWN, Block, Failure, Leaf, State
 from xmltools.parser.end_tags import confirm_end
 from xmltools.syntax.embedded_markup import Closers, find_line_opener
 from xmltools.syntax.markup import SPACES, read_end_tag
@@ -35,18 +27,19 @@ def end_in_call(block: Block, rest: str, end: int, chosen: int) -> str | None:
     source, leaf = block.raw, block.leaf
     if source.is_whole:
         source.append(rest)
-        text, start = source.take(), block.start
-        again = None
+        text, again = source.take(), None
         if leaf is not None and block.error is None and chosen < _MOST_CHOSEN:
-            block.base, block.reading.text = start, text
+            block.base, block.reading.text = block.start, text
             again = _choose_end(block, leaf, text)
-        source.end = end if again is None else start + again
+        source.end = end if again is None else block.start + again
         source.append(text[:again])
         if again is not None:
             return text[again:]
-    if block.error is None and not ends_complete(block, rest, end - len(rest)):
+    if block.error is not None:
+        return None
+    if not ends_complete(block, rest, end - len(rest)):
         block.error = cut_off(block, end)
-    elif block.error is None and not (block.is_bare or block.done):  # a bare one has no tag of its own to end
+    elif not (block.is_bare or block.done):  # a bare one has no tag of its own to end
         block.end_early(end)
     return None
 
@@ -70,13 +63,20 @@ def _choose_end(block: Block, leaf: Leaf, text: str) -> int | None:
     chosen = next((end for end in ends if not closers.is_inside(end.place - start)), None)
     last = closers.last_unclaimed(section) if section >= 0 else -1
     place = _find_own_end(text, tag, last, section)
-    is_first = chosen is None or chosen.place > start + place
-    is_forgotten = place >= 0 and is_first and not closers.unclaimed(last + 1)
+    comes_first = place >= 0 and (chosen is None or chosen.place > start + place)
+    is_forgotten = comes_first and not closers.unclaimed(last + 1)
     if is_forgotten:
         message = f"the CDATA section in <{tag}> was not closed: ]]> is missing"
         hint = f"Close the CDATA section before the end tag: <{tag}><![CDATA[...]]></{tag}>."
     elif chosen is not None:
-        _go_back(block, leaf, chosen)
+        # Read on from there as from the end of the leaf.
+        del leaf.sections[chosen.sections :]
+        leaf.whole = None
+        block.forget_repairs(chosen.repairs)
+        if leaf.literal > chosen.place:
+            leaf.literal, leaf.pasted = -1, False
+        block.own_ending().section = chosen.section
+        confirm_end(block, leaf, chosen)
         return chosen.after - start
     else:
         place = last = closers.last_unclaimed(claimed[-1].place - start) if claimed else -1
@@ -104,17 +104,6 @@ def _find_own_end(text: str, tag: str, at: int, start: int) -> int:
         at = opening
 
 
-def _go_back(block: Block, leaf: Leaf, end: Candidate) -> None:
-    """Read on from a claimed end as from the end of the leaf."""
-    del leaf.sections[end.sections :]
-    leaf.whole = None
-    block.forget_repairs(end.repairs)
-    if leaf.literal > end.place:
-        leaf.literal, leaf.pasted = -1, False
-    block.own_ending().section = end.section
-    confirm_end(block, leaf, end)
-
-
 # -- a call whose end tag is missing -------------------------------------------------------------------------------
 
 
@@ -133,10 +122,10 @@ def ends_complete(block: Block, rest: str, place: int) -> bool:
     is_part = any(tag.startswith(rest) or rest.rstrip(SPACES) == tag[:-1] for tag in end_tags)
     is_over = json is not None and not json.lacks_brace and state in (State.JSON_END, State.PAIRS)
     if json is not None and json.is_body and is_over:
-        if not is_part and not rest.strip("`" + SPACES):
+        is_fence = not is_part and not rest.strip("`" + SPACES)
+        if is_fence:
             block.note(Code.CODE_FENCE, place, "the body of the block was in a code fence")
-            is_part = True
-        return is_part
+        return is_part or is_fence
     if block.name is None or not is_part:
         return False
     if pairs is not None:
@@ -174,14 +163,14 @@ def cut_off(block: Block, place: int) -> Failure:
 
 def cut_off_list(call: ToolCall, source: str, dialect: Dialect) -> CallError:
     """The error of a whole call in a list without delimiters, which counts only if it is whole."""
-    start, end = call.span or (0, 0)
+    span = call.span or (0, 0)
     return CallError(
         code=Code.TRUNCATED,
-        span=(start, end),
+        span=span,
         message="the reply ended inside the list of calls",
         hint=hint_of(Code.TRUNCATED, dialect),
         name=call.name,
         arguments=call.arguments,
         source=source,
-        offset=end,
+        offset=span[1],
     )

@@ -4,7 +4,6 @@ in any block of elements."""
 from __future__ import annotations
 
 import re
-from typing import Final
 
 from xmltools.dialects import Dialect
 from xmltools.errors import Code
@@ -23,12 +22,13 @@ from xmltools.syntax.markup import (
     read_end_tag,
     read_name,
     read_start_tag,
+    read_token,
     skip_space,
 )
 from xmltools.tools.schema import ObjectShape, Shape
 
-_REST: Final = re.compile(r"[ \t\r\n]*(?:(/?)(>)|(/?)\Z)")
-"""The rest of a start tag without attributes, after its name; without group 2 it is cut off."""
+_REST = re.compile(r"[ \t\r\n]*(?:(/?)>|/?(?P<cut>\Z))")
+"""The rest of a start tag without attributes, after its name."""
 
 
 def read_tool_start(
@@ -40,11 +40,10 @@ def read_tool_start(
     argument of the tool; text, where a line begins with the tag, if the tool has one argument that text must be.
     `final`: nothing more will come, so that a tag at the end is a call that was cut off.
     """
-    found = _REST.match(text, at + 1 + len(word), at + OPENER_LENGTH)
-    if found is None:
-        return NO
-    if not found[2]:
-        return MORE if len(text) - at < OPENER_LENGTH and not final else NO
+    start = at + 1 + len(word)
+    found = read_token(_REST, text, start, at + OPENER_LENGTH - start)
+    if not found:
+        return NO if final else found
     if found[1]:
         return found.end() if word == dialect.block else NO
     may_be_text = is_first_in_line and word == dialect.block and _text_argument(shape) is not None
@@ -59,9 +58,7 @@ def read_tool_line(shape: Shape | None, text: str, at: int) -> int | bool | None
     if shape is None or here - at > OPENER_SPACE:
         return NO
     tag = MORE if here == len(text) else read_start_tag(text, here)
-    if not isinstance(tag, Tag):
-        return tag
-    return at if shape.has_property(tag.name) else NO
+    return tag and shape.has_property(tag.name) and at
 
 
 def _text_argument(shape: Shape | None) -> str | None:
@@ -87,13 +84,11 @@ def _begins_arguments(
     opened = read_cdata_open(text, here) if may_be_text else NO
     if opened is not NO:
         return opened is not MORE or MORE
-    is_end = text.startswith("</", here)
-    tag = (read_end_tag if is_end else read_start_tag)(text, here)
-    if not isinstance(tag, Tag):
-        return tag
-    if is_end:
-        return is_exact and tag.name.lower() == word.lower()
-    return is_exact or (shape is not None and shape.has_property(tag.name.lower()))
+    if text.startswith("</", here):
+        end_tag = read_end_tag(text, here)
+        return end_tag and is_exact and end_tag.name.lower() == word.lower()
+    tag = read_start_tag(text, here)
+    return tag and (is_exact or (shape is not None and shape.has_property(tag.name.lower())))
 
 
 def read_tool_tag(block: Block, text: str, at: int) -> int:
@@ -103,8 +98,7 @@ def read_tool_tag(block: Block, text: str, at: int) -> int:
     word = block.dialect.block if is_line else str(read_name(text, at + 1))
     block.spelling = block.arguments_tag = word
     block.name_tool(block.dialect.block, block.start + (not is_line))
-    is_empty = text[end - 2] == "/" and not is_line
-    open_arguments(block, Tag(word, end, False, "", is_empty), block.start)
+    open_arguments(block, Tag(word, end, False, empty=not is_line and text[end - 2] == "/"), block.start)
     block.state = State.MARKUP if is_line else State.TOOL_TEXT
     if is_line:
         block.note_opener(Code.BARE_NAME, f"a line with {word!r} was read as <{word}>")
@@ -130,9 +124,9 @@ def read_tool_text(block: Block, text: str, at: int) -> int:
     element = Element(name, block.base + here)
     block.stack[0].children.append(element)
     path = None if arguments.path is None else (name,)
-    block.leaf = Leaf(arguments.tag, element, arguments.shape.child(name), arguments.start, path)
-    block.leaf.exact = False  # its end tag is that of the call
-    block.leaf.lacks_mark = True
-    block.leaf.reader = TextReader() if path is not None else None
+    leaf = block.leaf = Leaf(arguments.tag, element, arguments.shape.child(name), arguments.start, path)
+    leaf.exact = False  # its end tag is that of the call
+    leaf.lacks_mark = True
+    leaf.reader = path and TextReader()
     block.state = State.TEXT
     return at
