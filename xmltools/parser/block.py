@@ -707,7 +707,7 @@ def skip_broken(block: Block, text: str, at: int) -> int:
             block.again = block.done = True
             return after.end(1)
         found = own.find(text, found.end(), fields)
-    if found.lastgroup == "gap":
+    if found.lastgroup == "cut":
         return found.start() if found.start() > at else -1
     block.done = True
     return found.end() if found.lastgroup in ("closer", "end") else found.start()

@@ -1,8 +1,7 @@
 """Calls that are a name, and keys and values of arguments, between delimiters (`grammars/DIALECTS.md`, section 3): the
 name of the tool, the places between arguments, and the end.
 
-The keys are read by `delimited_keys`, values by `delimited_values`, arguments that are elements by
-`delimited_elements`.
+The keys are read by `delimited_keys`, and the values, including arguments that are elements, by `delimited_values`.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from xmltools.dialects import Pairs
 from xmltools.errors import Code
 from xmltools.parser.block import Block, State
 from xmltools.parser.delimited_keys import (
@@ -23,15 +21,13 @@ from xmltools.parser.delimited_keys import (
     note_missing,
 )
 from xmltools.parser.delimited_starts import MAX_STRAY, begins_python
-from xmltools.parser.delimiters import NAME, SPACE, UndecidedError, before
+from xmltools.parser.delimiters import NAME, UndecidedError, before
 from xmltools.parser.json_states import begin_json_arguments, begin_json_body
 from xmltools.syntax.markup import MORE, NAME_LENGTH, NO, OPENER_SPACE, SPACES, is_cut_off, is_valid_name, skip_space
-from xmltools.tools.schema import ANY
 
-_NAME: Final = re.compile(NAME)
-_PYTHON_NAME: Final = re.compile(r"[A-Za-z_][\w.]*+", re.ASCII)
+_NAME = re.compile(NAME)
+_PYTHON_NAME = re.compile(r"[A-Za-z_][\w.]*+", re.ASCII)
 _BETWEEN: Final = "key end name closer opener object object_end fillers tag_mark"
-_AFTER_JSON: Final = f"{_BETWEEN} turn_ends"
 
 
 def read_pairs(block: Block, text: str, at: int) -> int:
@@ -44,7 +40,7 @@ def read_pairs(block: Block, text: str, at: int) -> int:
         if state == State.PAIRS_END:
             if block.is_bare or block.dialect.may_lack_end:
                 kept = at  # white space belongs to the call only if its end follows
-            return (_end_bare if block.is_bare else _end_call)(block, text, at, here)
+            return _end_call(block, text, at, here)
         if "\\" in text[start:here]:
             note_break(block, start)
         if here < len(text):
@@ -70,16 +66,14 @@ def _begin_call(block: Block, text: str, at: int) -> int:
             return _skip_to_name(block, text, at)
         note_blanks(block, begins, pairs.name)
         start = begins.end()
-    name, after = _read_name(block, pairs, text, at, start)
+    name, after = _read_name(block, text, at, start)
     if name is None:
         return after
-    place = block.base + start
-    if not name or not is_valid_name(name):
-        message = f"{name[:60]!r} is no name" if name else "the block names no tool"
-        give_up_pairs(block, message, place, Code.INVALID_NAME if name else Code.MISSING_TOOL_NAME)
-        return start
-    block.name_tool(name, place)
-    block.stack[-1].shape = block.shape or ANY
+    if not name:
+        return give_up_pairs(block, start, "the block names no tool", Code.MISSING_TOOL_NAME)
+    if not is_valid_name(name):
+        return give_up_pairs(block, start, f"{name[:60]!r} is no name", Code.INVALID_NAME)
+    block.name_tool(name, block.base + start)
     block.state = State.PAIRS
     if block.is_bare and block.arguments_closed and pairs.name_attribute:
         note_missing(block, pairs.end, block.base + after, block.start)
@@ -87,16 +81,14 @@ def _begin_call(block: Block, text: str, at: int) -> int:
     return after
 
 
-def _read_name(block: Block, pairs: Pairs, text: str, at: int, start: int) -> tuple[str | None, int]:
+def _read_name(block: Block, text: str, at: int, start: int) -> tuple[str | None, int]:
     """The name that begins at `start`, after the delimiter at `at`, and the place after it; None, and the place where
     reading goes on, if it has no end."""
+    pairs = block.delimiters.pairs
     if pairs.name_attribute:
         head = block.delimiters.read_head("name_end", pairs.name_attribute, text, start)
-        if head is MORE:
-            raise UndecidedError
         if not head:
-            place = block.base + at
-            give_up_pairs(block, f"the mark {pairs.name} at character {place} names no tool", place)
+            give_up_pairs(block, at, f"the mark {pairs.name} at character {block.base + at} names no tool")
             return None, start
         block.arguments_closed = head.is_empty  # there are none, unless one follows all the same
         return head.name, head.after
@@ -106,28 +98,27 @@ def _read_name(block: Block, pairs: Pairs, text: str, at: int, start: int) -> tu
         if after == len(text):
             raise UndecidedError
         return text[start:after].strip(SPACES), after
-    after = start + NAME_LENGTH + len(pairs.name_end)
     broken = f"\r\n{'<' * (not pairs.name_pattern)}{'{' * pairs.json}"
     fields = f"name_end{' brace' * pairs.json}{' key end' * pairs.may_lack_name_end}"
     found = ask(block, start, fields, before(pairs.name_end, broken))
-    name = found[1].strip(SPACES) if found else text[start:after]  # which is too long
-    if found is None:
+    if found:
+        name, field = found[1].strip(SPACES), found.lastgroup
+        after = found.end() if field == "name_end" else found.end(1)
+        if field == "brace":
+            note_missing(block, pairs.name_end, block.base + after, block.start)
+        elif field != "name_end":
+            return name, after
+    else:
+        after = start + NAME_LENGTH + len(pairs.name_end)
+        name = text[start:after]
         if stop := re.search(f"[{broken}]", name):
             place = start + stop.start()
-            give_up_pairs(block, f"{text[at:place]!r:.80} has no {pairs.name_end}", block.base + at)
+            give_up_pairs(block, at, f"{text[at:place]!r:.80} has no {pairs.name_end}")
             return None, place
-        if len(text) < after:
+        if len(text) < after:  # otherwise it is too long
             raise UndecidedError
-    elif found.lastgroup == "name_end":
-        after = found.end()
-    else:
-        after = found.end(1)
-        if found.lastgroup != "brace":
-            return name, after
-        note_missing(block, pairs.name_end, block.base + after, block.start)
-    if pairs.name_pattern:
-        match = re.fullmatch(pairs.name_pattern, name)
-        name = match["name"] if match else name
+    if pairs.name_pattern and (match := re.fullmatch(pairs.name_pattern, name)):
+        name = match["name"]
     if pairs.end and not pairs.json and name.endswith("/"):
         name = name[:-1].rstrip(SPACES)
         block.arguments_closed = True
@@ -136,48 +127,47 @@ def _read_name(block: Block, pairs: Pairs, text: str, at: int, start: int) -> tu
 
 def _skip_to_name(block: Block, text: str, at: int) -> int:
     """The text in the block, at `at`, before its call: the block's end, or stray text."""
-    pairs, place = block.delimiters.pairs, block.base + at
+    delimiter = block.delimiters.pairs.name
     found = ask(block, at, "fillers key", "", final=True)
     if found and found.lastgroup == "fillers":
         return found.end()
     if found:
-        give_up_pairs(block, f"the arguments come without {pairs.name}", place, Code.MISSING_TOOL_NAME)
-        return at
+        return give_up_pairs(block, at, f"the arguments come without {delimiter}", Code.MISSING_TOOL_NAME)
     call = _find_call(block, text, at)
     if call < 0:
-        give_up_pairs(block, f"there is text where {pairs.name} belongs", place)
-        return at + 1
+        return give_up_pairs(block, at, f"there is text where {delimiter} belongs") + 1
     if call > at:
         return call
-    block.fail(Code.MISSING_TOOL_NAME, "there is no call in it", place)
+    block.fail(Code.MISSING_TOOL_NAME, "there is no call in it", block.base + at)
     block.done = True
     return at + len(block.dialect.closer)
 
 
 def _find_call(block: Block, text: str, at: int) -> int:
     """The place of the next call in the block, or of its end, if it is near, or -1: text before it is skipped."""
-    dialect = block.dialect
-    delimiters = block.delimiters.pairs.name, dialect.closer, *dialect.fillers
-    places = [text.find(each, at, at + MAX_STRAY + len(each)) for each in delimiters if each]
-    place = min((place for place in places if place >= 0), default=-1)
-    if place < 0 and len(text) - at <= 2 * MAX_STRAY and not block.reading.final:
+    dialect, stop = block.dialect, at + MAX_STRAY
+    delimiters = filter(None, (block.delimiters.pairs.name, dialect.closer, *dialect.fillers))
+    places = [place for each in delimiters if (place := text.find(each, at, stop + len(each))) >= 0]
+    if places:
+        place = min(places)
+        if place > at:
+            block.note(Code.STRAY_TEXT, block.base + at, f"skipped {text[at:place].strip(SPACES)!r:.60}")
+        return place
+    if len(text) <= stop + MAX_STRAY and not block.reading.final:
         raise UndecidedError
-    if place > at:
-        block.note(Code.STRAY_TEXT, block.base + at, f"skipped {text[at:place].strip(SPACES)!r:.60}")
-    return place
+    return -1
 
 
 def _read_argument(block: Block, text: str, at: int) -> int:
     """An argument, or the end of the arguments, is at `at`."""
-    pairs, place = block.delimiters.pairs, block.base + at
+    pairs = block.delimiters.pairs
     is_begun = bool(block.fields) or block.json is not None
     if not is_begun and text[at] == ("(" if pairs.python else "{"):
         begin_json_arguments(block, at, at)
         return at
-    found = ask(block, at, _AFTER_JSON if pairs.json and is_begun else _BETWEEN)
+    found = ask(block, at, _BETWEEN + " turn_ends" * (pairs.json and is_begun))
     if pairs.json and not is_begun:
-        give_up_pairs(block, "there is no JSON object where the arguments belong", place, Code.INVALID_JSON)
-        return at
+        return give_up_pairs(block, at, "there is no JSON object where the arguments belong", Code.INVALID_JSON)
     field, after = (found.lastgroup, found.end()) if found else ("", at)
     if found and field in ("key", "tag_mark"):
         return begin_pair(block, found)
@@ -190,72 +180,59 @@ def _read_argument(block: Block, text: str, at: int) -> int:
             return brace
     if field == "object_end" and block.json is not None:
         return after
-    return _end_arguments(block, at, str(field), after)
-
-
-def _end_arguments(block: Block, at: int, field: str, after: int) -> int:
-    """A delimiter of this field, or text, is at `at`: the arguments end, or are wrong."""
-    pairs, place = block.delimiters.pairs, block.base + at
     goes_on = field == "name" and (block.arguments_closed or pairs.json or pairs.tag_mark != "")
-    if goes_on or field == "fillers" or (field == "closer" and pairs.end):
-        note_missing(block, pairs.end, place, block.start)
-        block.state = State.PAIRS_END
-    elif field == "end":
+    place = block.base + at
+    if field == "end":
         block.arguments_closed = True
         block.state = State.PAIRS_END
         return after
+    if goes_on or field in ("fillers", "closer"):
+        if pairs.end:
+            note_missing(block, pairs.end, place, block.start)
+        block.state = State.PAIRS_END
     elif field == "turn_ends":
         block.end_early(place)
-    elif not field or pairs.tag_mark:
-        give_up_pairs(block, NOT_AN_ARGUMENT if pairs.tag_mark else "there is text between the arguments", place)
-    elif field != "closer":
+    elif pairs.tag_mark:
+        give_up_pairs(block, at, NOT_AN_ARGUMENT)
+    elif not field:
+        give_up_pairs(block, at, "there is text between the arguments")
+    else:
         block.fail(Code.MALFORMED_MARKUP, "another call begins before this one has ended", place)
         block.done = True
-    if field == "closer":
-        block.done = True
-        return after
     return at
 
 
 def _end_call(block: Block, text: str, at: int, here: int) -> int:
-    """The arguments have ended at `at`; `here` is the place after white space."""
-    dialect, own = block.dialect, block.delimiters
-    if not dialect.closer or (dialect.may_lack_end and here - at > OPENER_SPACE):
+    """The arguments have ended at `at`; `here` is the place after white space. Without the block's start delimiter, an
+    end delimiter belongs to the call only if nothing else comes before it."""
+    dialect, own, is_bare = block.dialect, block.delimiters, block.is_bare
+    if not dialect.closer or ((is_bare or dialect.may_lack_end) and here - at > OPENER_SPACE):
         block.done = True
         return at
-    if here == len(text):
-        raise UndecidedError
-    found = own.look(text, here, "closer name", "")
+    found = own.look(text, here, "closer" if is_bare else "closer name", "")
     if found and found.lastgroup == "closer":
         block.done = True
         return found.end()
     begins = begins_python(text, here) if found is NO and own.pairs.python else found
     if begins is MORE and not block.reading.final:
         raise UndecidedError
-    is_cut = begins is MORE and (dialect.many or is_cut_off(text, here, dialect.closer))
-    if begins is not NO and not is_cut:
+    if is_bare:
+        block.done = True
+        return len(text) if begins is MORE and here < len(text) else at
+    if here == len(text):
+        raise UndecidedError
+    if begins is MORE and (dialect.many or is_cut_off(text, here, dialect.closer)):
+        block.end_early(block.base + here)
+        return len(text)  # with a part of a delimiter the reply ends
+    if begins is not NO:
         if not dialect.many:
             block.note(Code.JOINED_CALLS, block.base + here, "another call is in the same block", block.start)
         block.again = block.done = True
         return here
-    if dialect.many and not is_cut:
+    if dialect.many:
         filler = ask(block, here, "fillers", "", final=True)
         call = filler.end() if filler else _find_call(block, text, here)
         if call >= 0:
             return call
     block.end_early(block.base + here)
-    if is_cut:
-        return len(text)  # with a part of a delimiter the reply ends
     return at if dialect.may_lack_end else here
-
-
-def _end_bare(block: Block, text: str, at: int, here: int) -> int:
-    """As `_end_call`, without the block's start delimiter: an end delimiter belongs to the call if only white space
-    comes before it."""
-    found = block.delimiters.look(text, at, "closer", SPACE) if block.dialect.closer else NO
-    if found is MORE and not block.reading.final:
-        raise UndecidedError
-    block.done = True
-    if found:
-        return found.end()
-    return len(text) if found is MORE and here < len(text) else at

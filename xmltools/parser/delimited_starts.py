@@ -3,31 +3,43 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Final
 
-from xmltools.dialects import Dialect, Pairs
-from xmltools.parser.delimiters import LAYOUT, NAME, SPACE, Delimiters, Found, known_delimiters
+from xmltools.dialects import Dialect
+from xmltools.parser.delimiters import LAYOUT, NAME, SPACE, Delimiters, UndecidedError, known_delimiters
 from xmltools.syntax.late_patterns import late_pattern
-from xmltools.syntax.markup import MORE, NAME_LENGTH, NO, OPENER_SPACE, SPACES, read_confirmation, skip_space
+from xmltools.syntax.markup import (
+    MORE,
+    NAME_LENGTH,
+    NO,
+    OPENER_SPACE,
+    SPACES,
+    Verdict,
+    read_confirmation,
+    read_token,
+    skip_space,
+)
 
 MAX_STRAY: Final = 1_024
 """Characters of stray text between the calls of a block."""
-_JSON_BODY: Final = late_pattern(rf"\[{SPACE}(?:\{{|\Z)|\{{")
-_PLAIN_NAME: Final = late_pattern(r"[\w.:/-]+[ \t]*")
-_W: Final = f"[{SPACES}]*+"
-_TOOL: Final = rf"[A-Za-z_][\w.]*+{_W}"
-_KEY: Final = rf"[A-Za-z_]\w*+{_W}"
-_LITERAL: Final = r"[\"'\d\[{+-]"  # an argument without a name, which is an error (3.14)
-_PYTHON: Final = late_pattern(rf"{_TOOL}(?:\Z|\({_W}(?:\Z|(?P<call>\)|{_KEY}=|{_LITERAL})|{_KEY}\Z))", re.ASCII)
+_begins_json = partial(read_token, late_pattern(rf"\[{SPACE}(?:\{{|(?P<cut>\Z))|\{{"))
+"""Does an object, or a list of objects, begin at a place in a text?"""
+_PLAIN_NAME = late_pattern(r"[\w.:/-]+[ \t]*")
+_W = f"[{SPACES}]*+"
+_TOOL = rf"[A-Za-z_][\w.]*+{_W}"
+_KEY = rf"[A-Za-z_]\w*+{_W}"
+_LITERAL = r"[\"'\d\[{+-]"  # an argument without a name, which is an error (3.14)
+_PYTHON = late_pattern(rf"{_TOOL}(?:\Z|\({_W}(?:\Z|(?P<call>\)|{_KEY}=|{_LITERAL})|{_KEY}\Z))", re.ASCII)
 """A call in Python, up to the sign that it is one, or to the end of the text."""
-_PYTHON_LIST: Final = late_pattern(
+_PYTHON_LIST = late_pattern(
     rf"\[{_W}(?:\Z|{_TOOL}(?:\Z|\({_W}(?:\Z|(?P<call>\){_W}(?:,|\][^(])|{_KEY}=|{_LITERAL})|{_KEY}\Z|\){_W}\]?+\Z)))",
     re.ASCII,
 )
 """A list of such calls. `[get()](page)` is a link."""
-_TRIPLES: Final = "|".join(rf"{quote}(?:[^\\]|\\.)*?{quote}" for quote in ("'{3}", '"{3}'))
-_STRINGS: Final = r"'(?:[^'\\]|\\.)*+'" r'|"(?:[^"\\]|\\.)*+"'
-_PYTHON_TOKEN: Final = late_pattern(
+_TRIPLES = "|".join(rf"{quote}(?:[^\\]|\\.)*?{quote}" for quote in ("'{3}", '"{3}'))
+_STRINGS = r"'(?:[^'\\]|\\.)*+'" r'|"(?:[^"\\]|\\.)*+"'
+_PYTHON_TOKEN = late_pattern(
     rf"(?s)(?P<text>{_TRIPLES})|'{{3}}|\"{{3}}|(?P<string>{_STRINGS})|['\"]|(?P<open>[\[({{])|(?P<close>[\])}}])"
 )
 """A string in Python, a bracket, or the quotes of a string without an end, which are in no group."""
@@ -35,7 +47,7 @@ _LINK_LENGTH: Final = 256
 """Characters of a list of calls that waits for its end, since a `(` after it makes it the label of a link."""
 
 
-def begins_call(dialect: Dialect, text: str, at: int, *, fences: bool = True) -> Found | bool:
+def begins_call(dialect: Dialect, text: str, at: int, *, fences: bool = True) -> Verdict:
     """Does a call begin after the block's start delimiter, which ends at `at`? With `fences`, a fence line may come
     before the JSON of an element."""
     pairs = dialect.pairs
@@ -48,41 +60,36 @@ def begins_call(dialect: Dialect, text: str, at: int, *, fences: bool = True) ->
         gap = rf"{SPACE}(?:(?:{fillers})[{SPACES}]*+){{0,{len(dialect.fillers)}}}+" if fillers else SPACE
         found = own.look(text, at, "name key fillers", gap)
         return found and found.lastgroup != "fillers"
-    here = skip_space(text, at)
-    if here - at > OPENER_SPACE:
-        return NO
-    if here == len(text):
-        return MORE
-    if pairs.python:
-        return begins_python(text, here)
-    if text[here] == "{":
-        return own.look(text, here, "member", "")
-    if pairs.name_end:
-        return _begins_name(own, pairs, text, here)
-    return own.look(text, here, "members key closer", NAME + LAYOUT)
+    begins = begins_python if pairs.python else partial(_begins_name, own)
+    return read_confirmation(text, at, fences=False, begins=begins)
 
 
 def read_start(dialect: Dialect, text: str, at: int, mark: str, *, fences: bool = True) -> int | bool | None:
     """The place after the start delimiter of a call, `mark` at `at`, if a call begins there; -1, where a call begins
     without one. `fences`: its body may be fenced."""
     pairs = dialect.pairs
-    begins: Found | bool
     if dialect.is_bare:
         begins = begins_call(dialect, text, at)
         if begins and pairs is not None and pairs.python:
             begins = _is_no_link(text, skip_space(text, at))
-        return -1 if begins else begins
+        return begins and -1
     if mark == dialect.opener and (pairs is None or pairs.name != mark):
         after = at + len(mark) - (mark[-1] == "[")  # a list that the delimiter has begun
-        begins = begins_call(dialect, text, after, fences=fences)
-        return after if begins else begins
+        return begins_call(dialect, text, after, fences=fences) and after
     if pairs is None or not pairs.bare:
         return NO
     own = known_delimiters(dialect)
-    begins = own.look(text, at, "name", "")
-    if begins:
-        begins = _begins_bare(own, pairs, text, begins.end())
-    return -1 if begins else begins
+    name = own.look(text, at, "name", "")
+    if not name:
+        return name
+    try:
+        head = own.read_head("name_end", pairs.name_attribute, text, name.end())
+    except UndecidedError:
+        return MORE
+    if head is None:
+        return pairs.may_lack_name_end and own.look(text, name.end(), "key end", NAME + SPACE) and -1
+    fields = "brace" if pairs.json else "members tag_mark key end object"
+    return ((head.is_empty and pairs.name_attribute != "") or own.look(text, head.after, fields, SPACE)) and -1
 
 
 def cut_start(dialect: Dialect, text: str, at: int) -> int | bool | None:
@@ -91,29 +98,18 @@ def cut_start(dialect: Dialect, text: str, at: int) -> int | bool | None:
     pairs, after = dialect.pairs, at + len(dialect.opener)
     if pairs is None or pairs.name != dialect.opener:
         return after
-    name = f"{pairs.name_attribute}=" if pairs.name_attribute else ""
-    return -1 if name.startswith(text[after : after + len(name)]) else NO
+    name = pairs.name_attribute and f"{pairs.name_attribute}="
+    return name.startswith(text[after : after + len(name)]) and -1
 
 
-def _begins_bare(own: Delimiters, pairs: Pairs, text: str, start: int) -> Found | bool:
-    """Does a call go on with the name of a tool at `start`?"""
-    head = own.read_head("name_end", pairs.name_attribute, text, start)
-    if head is NO and pairs.may_lack_name_end:
-        return own.look(text, start, "key end", NAME + SPACE)
-    if not head:
-        return head
-    fields = "brace" if pairs.json else "members tag_mark key end object"
-    return (head.is_empty and pairs.name_attribute != "") or own.look(text, head.after, fields, SPACE)
-
-
-def _begins_json(text: str, at: int) -> bool | None:
-    """Does an object, or a list of objects, begin at `at`?"""
-    found = _JSON_BODY.match(text, at)
-    return NO if found is None else found[0][-1] == "{" or MORE
-
-
-def _begins_name(own: Delimiters, pairs: Pairs, text: str, at: int) -> Found | bool:
-    """Is there a name at `at`, up to the delimiter that ends it, and then the rest of the beginning of a call?"""
+def _begins_name(own: Delimiters, text: str, at: int) -> Verdict:
+    """Is there a name at `at`, up to the delimiter that ends it, and then the rest of the beginning of a call? Or an
+    object with the name?"""
+    pairs = own.pairs
+    if text[at] == "{":
+        return own.look(text, at, "member", "")
+    if not pairs.name_end:
+        return own.look(text, at, "members key closer", NAME + LAYOUT)
     is_json, most = pairs.json, f"{{0,{NAME_LENGTH}}}?"
     inside = rf"[^\n{{]{most}" if pairs.name_pattern else rf"[\w.:/-]{most}[ \t]{most}"
     found = own.look(text, at, "name_end brace" if is_json else "name_end", inside)

@@ -7,32 +7,24 @@ whole call in a value is content.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import Final
 
 from xmltools.errors import Code
 from xmltools.parser.block import Block, Leaf, State
 from xmltools.parser.delimited_keys import ask, follows, note_missing, read_key, tag_at, tags
-from xmltools.parser.delimiters import (
-    Delimiter,
-    UndecidedError,
-    cut_of,
-    whole_of,
-)
+from xmltools.parser.delimiters import Delimiter, UndecidedError, cut_of, whole_of
 from xmltools.parser.end_tags import end_leaf
 from xmltools.syntax.element_tree import Element
 from xmltools.syntax.late_patterns import late_pattern
 from xmltools.syntax.markup import NAME_LENGTH, OPENER_SPACE, SPACES
 
-_END_LIKE: Final = late_pattern(rf"</([^\s<>/]{{1,{NAME_LENGTH}}})>?")
+_END_LIKE = late_pattern(rf"</([^\s<>/]{{1,{NAME_LENGTH}}})>?")
 _AFTER_SECTION: Final = rf"[{SPACES}]{{0,{OPENER_SPACE - 3}}}+"
 SECTION_END: Final = re.compile(r"\]\]>|\]\]?\Z")
 """The end of a section, or a part of that."""
 _MOST_BEGUN: Final = 8
 """Elements in a value whose end tags may stand for its own: after so many, none does."""
-_KEY_WORD: Final = late_pattern(r"[^\s<>=\"'/]+")
-_MIXED: Final = "$text"
-"""The name of the text beside elements."""
+_KEY_WORD = late_pattern(r"[^\s<>=\"'/]+")
 _EXAMPLE_SPACE: Final = 16
 """White space between the start delimiter of an example and its call."""
 
@@ -42,17 +34,14 @@ def read_pair_value(block: Block, leaf: Leaf, text: str, at: int) -> int:
     pairs = block.delimiters.pairs
     found = (SECTION_END if leaf.decided else block.delimiters.in_value(leaf.tag[0])).search(text, at)
     place = kept = found.start() if found else len(text)
-    if pairs.framing and kept > at and not leaf.decided:  # a line break before the end is not part of the value
-        kept -= text.endswith("\n", at, kept)
-        kept -= kept > at and text.endswith("\r", at, kept)
+    if pairs.framing and not leaf.decided:  # a line break before the end is not part of the value
+        kept -= 2 if text.endswith("\r\n", at, kept) else text.endswith(("\n", "\r"), at, kept)
     block.emit_cdata(text[at:kept])
+    read = _read_section_end if leaf.decided else _read_tag if pairs.tag_mark else _read_end
     try:
         if found is None:
             raise UndecidedError
-        if leaf.decided:
-            after = _read_section_end(block, leaf, text, place)
-        else:
-            after = (_read_tag if pairs.tag_mark else _read_end)(block, leaf, text, place)
+        after = read(block, leaf, text, place)
     except UndecidedError:
         return kept if kept > at else -1
     if leaf is block.leaf:  # what is there is content
@@ -68,7 +57,7 @@ def _read_section_end(block: Block, leaf: Leaf, text: str, at: int) -> int:
     ends = ask(block, at + 3, "value_end", _AFTER_SECTION)
     if ends is None:
         return at + 1
-    _end_value(block, leaf, block.base + at, "")
+    _end_value(block, leaf, block.base + at)
     return ends.end()
 
 
@@ -80,7 +69,7 @@ def _read_tag(block: Block, leaf: Leaf, text: str, at: int) -> int:
         own = f"{pairs.tag_mark}</{leaf.tag}>"
         if leaf.mixed:  # nobody can tell what belongs to it
             block.fail(Code.MALFORMED_MARKUP, f"{own} is missing", place)
-        _end_value(block, leaf, place, "")
+        _end_value(block, leaf, place)
         note_missing(block, own, place, leaf.start)
         return at
     if tag is None:
@@ -88,7 +77,7 @@ def _read_tag(block: Block, leaf: Leaf, text: str, at: int) -> int:
     is_same = tag[2] == leaf.tag
     if is_same and tag[1] and not leaf.claims:
         if follows(block, tag.end(), "tag_mark"):
-            _end_value(block, leaf, place, "")
+            _end_value(block, leaf, place)
     elif is_same:
         leaf.claims += -1 if tag[1] else 1
     leaf.mixed = True
@@ -98,14 +87,19 @@ def _read_tag(block: Block, leaf: Leaf, text: str, at: int) -> int:
 def _read_end(block: Block, leaf: Leaf, text: str, at: int) -> int:
     """The place after what begins as a delimiter, at `at`, which ends the value or is content."""
     pairs, place = block.delimiters.pairs, block.base + at
-    fields = f"{block.delimiters.ends} value" if leaf.lacks_mark else block.delimiters.ends
+    fields = block.delimiters.ends + " value" * leaf.lacks_mark
     found = ask(block, at, fields, "")
     if found is None:
         return _read_wrong_end(block, leaf, text, at)
     field = str(found.lastgroup)
-    ends = leaf.claims <= 0 and _is_end(block, found)
-    may_be_key = field == "value_end" and leaf.claims <= 0 and not ends
-    unread = may_be_key and _begins_unread(block, leaf, text, found.end())
+    may_end = leaf.claims <= 0
+    if may_end and _is_end(block, found):
+        _end_value(block, leaf, place, getattr(block.dialect if field == "closer" else pairs, field))
+        if field == "value_end":
+            return found.end()
+        note_missing(block, pairs.value_end, place, leaf.start)
+        return at
+    unread = may_end and field == "value_end" and _begins_unread(block, text, found.end())
     if unread or field == "value":
         between = f"{pairs.value_end} and the next argument" if unread else f"{pairs.key_end} and {pairs.value}"
         block.fail(Code.MALFORMED_MARKUP, f"there is text between {between}", place)
@@ -113,19 +107,13 @@ def _read_end(block: Block, leaf: Leaf, text: str, at: int) -> int:
         end_leaf(block, leaf, place)
         block.state = State.PAIRS_SKIP
         return at
-    if not ends:
-        _count_example(block, leaf, at, field)
-        if field == "value_end" and leaf.literal < 0:
-            leaf.literal = place  # if the value lacks its end after all, this may have been it
-        return found.end()
-    _end_value(block, leaf, place, getattr(block.dialect if field == "closer" else pairs, field))
-    if field == "value_end":
-        return found.end()
-    note_missing(block, pairs.value_end, place, leaf.start)
-    return at
+    _count_example(block, leaf, at, field)
+    if field == "value_end" and leaf.literal < 0:
+        leaf.literal = place  # if the value lacks its end after all, this may have been it
+    return found.end()
 
 
-def _end_value(block: Block, leaf: Leaf, end: int, delimiter: str) -> None:
+def _end_value(block: Block, leaf: Leaf, end: int, delimiter: str = "") -> None:
     """The value ends before the delimiter at `end` in the stream, and before a line break there if the dialect writes
     one."""
     pairs = block.delimiters.pairs
@@ -166,22 +154,20 @@ def _shows_end(block: Block, found: Delimiter) -> bool:
 
 
 def _count_example(block: Block, leaf: Leaf, at: int, field: str) -> None:
-    """A delimiter that is content may begin an example of a call, or end one."""
-    if field in ("name", "opener"):
-        leaf.claims += field == "opener" or _begins_example(block, at)
+    """A delimiter that is content may begin an example of a call, or end one. That of a name begins one where a call
+    would have it: at the start of a line, or after the delimiter of a block, or one that comes before each call of a
+    section."""
+    place, dialect = block.base + at, block.dialect
+    if field == "opener":
+        leaf.claims += 1
+    elif field == "name":
+        before = block.source_of(max(block.start, place - len(dialect.opener) - _EXAMPLE_SPACE), place)
+        is_first = _is_at_line_start(block, at) or before.rstrip(SPACES).endswith(dialect.opener)
+        leaf.claims += is_first or any(block.source_of(place - len(each), place) == each for each in dialect.fillers)
     elif leaf.claims > 0 and field == ("end" if block.delimiters.pairs.end else "closer"):
         leaf.claims -= 1
     elif field == "closer":
         leaf.claims = 0  # of calls without an end
-
-
-def _begins_example(block: Block, at: int) -> bool:
-    """Is the delimiter of a name at `at` where a call would have it: at the start of a line, or after the delimiter of
-    a block, or one that comes before each call of a section?"""
-    place, dialect = block.base + at, block.dialect
-    before = block.source_of(max(block.start, place - len(dialect.opener) - _EXAMPLE_SPACE), place)
-    is_first = _is_at_line_start(block, at) or before.rstrip(SPACES).endswith(dialect.opener)
-    return is_first or any(block.source_of(place - len(each), place) == each for each in dialect.fillers)
 
 
 def _is_at_line_start(block: Block, at: int) -> bool:
@@ -224,33 +210,30 @@ def _read_wrong_end(block: Block, leaf: Leaf, text: str, at: int) -> int:
     return after
 
 
-def _begins_unread(block: Block, leaf: Leaf, text: str, at: int) -> bool:
+def _begins_unread(block: Block, text: str, at: int) -> bool:
     """Is the text after the value's own end, from `at` on, meant for the start of another argument that the tool
     declares, but not one?"""
     pairs, shape = block.delimiters.pairs, block.shape
     here = block.delimiters.skip_layout(text, at)
     if shape is None or here - at > OPENER_SPACE:
         return False
-    found = _key_like(pairs.key, pairs.value != "").match(text, here)
+    # The start of an argument, up to the last `>` of one that has as many as the delimiter. Its first character may be
+    # missing, or another one before it. Where there is a delimiter before values, the name may come after it. Without
+    # groups it is cut off.
+    rest, count = pairs.key[1:], pairs.key.count(">", 0, -1)
+    inside = rf"[^>\r\n]{{0,{NAME_LENGTH}}}"
+    name = rf">([^<>\r\n]{{0,{NAME_LENGTH}}})" if pairs.value else "()"
+    begins = (
+        rf"(?=<|(?s:.)?{whole_of(rest)}|(?s:.){whole_of(pairs.key)})((?:{inside}>){{0,{count}}}{inside})(?:{name})?"
+    )
+    found = re.compile(rf"{begins}|(?s:.)?<?(?:{cut_of(rest)}|)\Z").match(text, here)
     if found is None:
         return False
     if found.end() == len(text) and found.end() - here < 2 * NAME_LENGTH and not block.reading.final:
         raise UndecidedError
     names = (*_KEY_WORD.findall(found[1] or ""), (found[2] or "").strip(SPACES))
     named = {each for name in names for each in (name, name.lower()) if shape.has_property(each)}
-    return not named.issubset((leaf.tag, *block.fields))
-
-
-@lru_cache(maxsize=64)
-def _key_like(delimiter: str, has_value: bool) -> re.Pattern[str]:
-    """A pattern of text that may be meant for the start of an argument, up to the last `>` of one that has as many as
-    the delimiter. Its first character may be missing, or another one before it. Where there is a delimiter before
-    values, the name may come after it. Without groups it is cut off."""
-    rest, count = delimiter[1:], delimiter.count(">", 0, -1)
-    text = rf"[^>\r\n]{{0,{NAME_LENGTH}}}"
-    inner = rf">([^<>\r\n]{{0,{NAME_LENGTH}}})" if has_value else "()"
-    key = rf"(?=<|(?s:.)?{whole_of(rest)}|(?s:.){whole_of(delimiter)})((?:{text}>){{0,{count}}}{text})(?:{inner})?"
-    return re.compile(rf"{key}|(?s:.)?<?(?:{cut_of(rest)}|)\Z")
+    return not named <= block.fields
 
 
 # -- elements in a value -----------------------------------------------------------------------------------------------
@@ -259,14 +242,14 @@ def _key_like(delimiter: str, has_value: bool) -> re.Pattern[str]:
 def grow(block: Block, leaf: Leaf, token: str) -> None:
     """Give the argument the elements that its text contains. Text beside them is one more, with a repair. If their tags
     don't fit, or if they nest too deep, the block fails."""
-    text = leaf.element.text
+    text, limits, at = leaf.element.text, block.reading.limits, 0
     open_ones: list[tuple[Element, int, list[str]]] = [(leaf.element, 0, [])]
-    at = 0
     for tag in tags(token).finditer(text):
+        if tag[2] is None:  # with a part of a tag the text ends
+            break
         parent, begun, beside = open_ones[-1]
         beside.append(text[at : tag.start()])
-        at = tag.end()
-        place = leaf.start + tag.start()
+        at, place = tag.end(), leaf.start + tag.start()
         if tag[1]:
             if len(open_ones) == 1 or parent.name != tag[2]:
                 return block.fail(Code.MALFORMED_MARKUP, f"</{tag[2]}> ends nothing that is open", place)
@@ -274,12 +257,11 @@ def grow(block: Block, leaf: Leaf, token: str) -> None:
             open_ones.pop()
             continue
         child = Element(tag[2], place)
-        if parent.children is None:
-            parent.children = []
+        parent.children = parent.children or []
         parent.children.append(child)
         open_ones.append((child, at, []))
         block.element_count += 1
-        if len(open_ones) > block.reading.limits.depth or block.element_count > block.reading.limits.elements:
+        if len(open_ones) > limits.depth or block.element_count > limits.elements:
             return block.fail(Code.LIMIT_EXCEEDED, f"there are too many elements in <{leaf.tag}>", place)
     element, _, beside = open_ones[-1]
     if len(open_ones) > 1:
@@ -295,7 +277,7 @@ def _close(block: Block, element: Element, token: str, inner: str, beside: list[
     element.inner = inner.replace(token, "")
     text = "".join(beside)
     if text.strip(SPACES):
-        name = _MIXED
+        name = "$text"
         while any(child.name == name for child in element.children):
             name = "$" + name
         child = Element(name, element.offset)

@@ -1,14 +1,13 @@
 """Which delimiter comes next in a call between delimiters, and the text before it.
 
 A question names delimiters by their fields in `Pairs` and `Dialect`, such as `"key end closer"`. It becomes a pattern:
-of the whole delimiters, and of what the end of the text cuts off of them. So the answers MORE and NO are made here, and
-nowhere else.
+of the whole delimiters, and of what the end of the text cuts off of them, as all patterns for `read_token` are.
 """
 
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Final, NamedTuple, final
 
 from xmltools.dialects import Dialect, Pairs
@@ -17,12 +16,12 @@ from xmltools.syntax.markup import (
     CDATA_OPEN,
     MORE,
     NAME_LENGTH,
-    NO,
     OPENER_SPACE,
     SPACES,
     Answer,
     attributes_of,
     decode_entities,
+    read_token,
     skip_space,
 )
 
@@ -38,22 +37,24 @@ NAME: Final = rf"\w[^\s<>{{}}()*?|$\[\]\"'`\\]{{0,{NAME_LENGTH - 1}}}+(?:[ \t]+(
 """The name of a tool that no delimiter ends."""
 _ATTRIBUTES_LENGTH: Final = 512
 """Characters of the attributes between two delimiters, besides a name."""
-_LINES: Final = late_pattern(rf"(?:[{SPACES}]|\\n)*+")
+_LINES = late_pattern(rf"(?:[{SPACES}]|\\n)*+")
 _PART: Final = 4
 """Letters of the name in an end delimiter that may stand for all of it."""
-_PART_OF_NAME: Final = late_pattern("[a-z0-9]+")
-_NOT_IN_NAME: Final = late_pattern(r"[</>]|[= ].*")
+_PART_OF_NAME = late_pattern("[a-z0-9]+")
+_NOT_IN_NAME = late_pattern(r"[</>]|[= ].*")
 
 
 def whole_of(delimiter: str) -> str:
     """A pattern of the delimiter, with up to four blanks before its last `=`."""
-    return re.escape(delimiter[:-1]) + ("[ \t]{0,4}=" if delimiter[-1] == "=" else re.escape(delimiter[-1]))
+    return re.sub(r"=\Z", "[ \t]{0,4}=", re.escape(delimiter))
 
 
 def cut_of(delimiter: str) -> str:
     """A pattern of the parts with which the delimiter begins."""
     parts = [re.escape(delimiter[:size]) for size in range(len(delimiter) - 1, 0, -1)]
-    return "|".join([*parts, *(f"{part}[ \t]{{1,3}}" for part in parts[:1] if delimiter[-1] == "=")])
+    if delimiter[1:].endswith("="):
+        parts.append(parts[0] + "[ \t]{1,3}")
+    return "|".join(parts)
 
 
 _OTHERS: Final = {
@@ -63,18 +64,18 @@ _OTHERS: Final = {
     "tag": ("<", ""),
     "text": (rf"[^{SPACES}<{{]", ""),
     "cdata": (whole_of(CDATA_OPEN), cut_of(CDATA_OPEN)),
+    "line_break": (r"\r?\n", r"\r"),
+    "nothing": (r"\Z", ""),
 }
-"""Fields for what may come in place of a delimiter: JSON, a tag or a section of XML, or text."""
+"""Fields for what else may come: JSON, a tag or a section of XML, text, a line break, or the end of the text."""
 
 
-@lru_cache(maxsize=256)
+@cache
 def before(end: str, without: str, most: int = NAME_LENGTH) -> str:
     """A pattern of the text before the delimiter `end`, without these characters."""
     if len(end) == 1:
         without += re.escape(end)
-    elif end[:1] not in without:
-        return f"[^{without}]{{0,{most}}}?"
-    return f"[^{without}]{{0,{most}}}+"
+    return f"[^{without}]{{0,{most}}}{'+' if end[:1] in without else '?'}"
 
 
 class UndecidedError(Exception):
@@ -83,82 +84,71 @@ class UndecidedError(Exception):
 
 class Head(NamedTuple):
     """The name of a tool or an argument, the place after the delimiters around it, and one of them that is missing;
-    whether a slash says that nothing follows, or a line break is written as `\\n`; and what is said of the value."""
+    what is said of the value; and whether a line break is written as `\\n`, or a slash says that nothing follows."""
 
     name: str
     after: int
     missing: str = ""
-    is_empty: bool = False
-    is_broken: bool = False
     kind: str = ""
+    is_broken: bool = False
+    is_empty: bool = False
 
 
 @final
 class Delimiters:
     """The delimiters of a dialect, and the patterns of the questions that were asked about them."""
 
-    __slots__ = ("_patterns", "dialect", "ends", "pairs")
-
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
         self.pairs = dialect.pairs or Pairs()
+        around = self.pairs.value_end, self.pairs.key, self.pairs.key_end, self.pairs.value
+        self.words = [_NOT_IN_NAME.sub("", each).lower() for each in around]
+        """The names in the delimiter after a value, and in the others around it, in small letters."""
         self.ends = f"value_end key end closer {'name' if self.pairs.name else 'opener'}"  # what may end a value
-        self._patterns: dict[tuple[str, str], re.Pattern[str]] = {}
+        self._pattern = cache(self._make_pattern)
+        self.in_value = lru_cache(maxsize=256)(self._make_stops)
 
-    def _pattern(self, fields: str, gap: str) -> re.Pattern[str]:
+    def _make_pattern(self, fields: str, gap: str) -> re.Pattern[str]:
         """A pattern of the delimiters in these fields, after `gap`, which is group 1. If the text ends before one is
-        whole, there is no other group."""
+        whole, the other group is `cut`."""
         asked = [(field, *self._spelled(field)) for field in fields.split()]
         whole = [f"(?P<{field}>{pattern})|" for field, pattern, _ in asked if pattern]
         cut = "|".join([*(pattern for _, _, pattern in asked if pattern), ""])
         space = SPACE if gap == LAYOUT and self.pairs.name else gap
-        made = re.compile(rf"(?P<gap>{space})(?:{''.join(whole)}(?:{cut})\Z)")
-        self._patterns[fields, gap] = made
-        return made
+        return re.compile(rf"({space})(?:{''.join(whole)}(?P<cut>(?:{cut})\Z))")
 
     def _spelled(self, field: str) -> tuple[str, str]:
         """Patterns of what is in a field, and of what may be cut off of that."""
         if field in _OTHERS:
             return _OTHERS[field]
         held = getattr(self.pairs if hasattr(self.pairs, field) else self.dialect, field)
-        delimiters = [each for each in ((held,) if isinstance(held, str) else held) if each]
+        delimiters = [*filter(None, (held,) if isinstance(held, str) else held)]
         return "|".join(map(whole_of, delimiters)), "|".join(map(cut_of, delimiters))
-
-    def match(self, text: str, at: int, fields: str, gap: str) -> Delimiter | None:
-        """As `look`; if the text ends before that is decided, the field is `gap`."""
-        return (self._patterns.get((fields, gap)) or self._pattern(fields, gap)).match(text, at)
 
     def look(self, text: str, at: int, fields: str, gap: str = LAYOUT) -> Found:
         """The first of the delimiters in these fields that comes at `at`, after `gap`."""
-        found = self.match(text, at, fields, gap)
-        if found is None:
-            return NO
-        return found if found.lastgroup != "gap" else MORE
+        return read_token(self._pattern(fields, gap), text, at, len(text) + 1)
 
     def find(self, text: str, at: int, fields: str) -> Delimiter:
-        """The first of the delimiters in these fields from `at` on; or what the end of the text cuts off, as `gap`."""
-        found = (self._patterns.get((fields, "")) or self._pattern(fields, "")).search(text, at)
+        """The first of the delimiters in these fields from `at` on; or what the end of the text cuts off, as `cut`."""
+        found = self._pattern(fields, "").search(text, at)
         assert found is not None  # the end of the text
         return found
 
-    def in_value(self, letter: str) -> re.Pattern[str]:
+    def _make_stops(self, letter: str) -> re.Pattern[str]:
         """A pattern of what may begin a delimiter in a value, or what stands for its end: `<` and two characters, or
         a token, or what the end of the text cuts off of that. `letter`: the first of the argument's name."""
-        found = self._patterns.get(("", letter))
-        if found is not None:
-            return found
         pairs, token = self.pairs, self.pairs.tag_mark
+        if token:
+            return re.compile(rf"{re.escape(token)}|(?:{cut_of(token)})\Z")
         delimiters = (pairs.name, pairs.end, pairs.key, pairs.value, pairs.value_end)
         begins = {each[1:3] for each in (*delimiters, self.dialect.opener, self.dialect.closer) if each[:1] == "<"}
         if pairs.value_end.startswith("</"):
-            own, *others = filter(None, self.words())
-            letters = {letter.lower(), own[0], *(word[0] for word in (*others, *_PART_OF_NAME.findall(own)))}
+            words = [*filter(None, self.words)]
+            letters = {letter.lower(), *(word[0] for word in (*words, *_PART_OF_NAME.findall(words[0])))}
             begins |= {f"/{each}" for one in letters for each in (one, one.upper())}
         seconds = re.escape("".join(sorted({each[0] for each in begins})))
-        rest = "|".join(map(re.escape, sorted(begins)))
-        found = re.compile(rf"{re.escape(token)}|(?:{cut_of(token)})\Z" if token else rf"<(?:{rest}|[{seconds}]?\Z)")
-        self._patterns["", letter] = found
-        return found
+        return re.compile(rf"<(?:{'|'.join(map(re.escape, sorted(begins)))}|[{seconds}]?\Z)")
 
     def skip_layout(self, text: str, at: int) -> int:
         """The place after white space between delimiters."""
@@ -167,37 +157,32 @@ class Delimiters:
         found = _LINES.match(text, at)
         return found.end() if found else at
 
-    def read_head(self, field: str, attribute: str, text: str, start: int) -> Head | Answer:
+    def read_head(self, field: str, attribute: str, text: str, start: int) -> Head | None:
         """The name from `start` to the delimiter in `field`, or the attribute that says it."""
         most = NAME_LENGTH + (_ATTRIBUTES_LENGTH if attribute else 0)
         found = self.look(text, start, field, before(getattr(self.pairs, field), "<\r\n", most))
+        if found is MORE:
+            raise UndecidedError
         if not found:
-            return found
+            return None
         name, kind = found[1].removesuffix("/"), ""
         if attribute:
             said = {name: value or "" for name, value, _ in attributes_of(f" {name}")}
             name, kind = decode_entities(said.get(attribute, "")), said.get(self.pairs.kind, "")
         name = name.strip(SPACES)
-        return Head(name, found.end(), "", found[1].endswith("/"), kind=kind) if name else NO
+        return Head(name, found.end(), kind=kind, is_empty=found[1].endswith("/")) if name else None
 
     def stands_for(self, word: str) -> bool:
         """May this be the name in a delimiter that stands for the one around a value: another of them, or most of it,
         or misspelt?"""
-        return _stand_ins(*self.words()).fullmatch(word.lower()) is not None
-
-    def words(self) -> tuple[str, ...]:
-        """The names in the delimiter after a value, and in the others around it, in small letters."""
-        delimiters = self.pairs.value_end, self.pairs.key, self.pairs.key_end, self.pairs.value
-        return tuple(_NOT_IN_NAME.sub("", each).lower() for each in delimiters)
+        return _stand_ins(*self.words).fullmatch(word.lower()) is not None
 
 
-@lru_cache(maxsize=256)
-def known_delimiters(dialect: Dialect) -> Delimiters:
-    """The delimiters of a dialect, with what was made of them before."""
-    return Delimiters(dialect)
+known_delimiters = lru_cache(maxsize=256)(Delimiters)
+"""The delimiters of a dialect, with what was made of them before."""
 
 
-@lru_cache(maxsize=64)
+@cache
 def _stand_ins(own: str, *others: str) -> re.Pattern[str]:
     words = [word for word in others if word]
     for at in range(len(own) + 1):
