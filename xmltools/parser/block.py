@@ -22,12 +22,11 @@ from xmltools.errors import Code, Repair
 from xmltools.models.events import ArgumentDelta, Event
 from xmltools.parser.decode_text import TextReader
 from xmltools.parser.delimiters import SPACE, Delimiters, known_delimiters
-from xmltools.parser.json_deltas import JSONDeltas
+from xmltools.parser.json_deltas import JSONObject
 from xmltools.parser.limits import Limits
 from xmltools.parser.toolbox import Toolbox
 from xmltools.syntax.element_tree import Element
 from xmltools.syntax.embedded_markup import count_open
-from xmltools.syntax.json_scanner import JSONScanner
 from xmltools.syntax.markup import (
     MORE,
     NAME_LENGTH,
@@ -253,28 +252,6 @@ class Stray:
 _NO_ENDING: Final = Ending()
 _NO_STRAY: Final = Stray()
 # Of blocks in which nothing is in doubt, and nothing stray was met. Nobody writes into these two.
-
-
-class JSONObject:
-    """The JSON in a block: its body, or its arguments. `scanner` looks for its end, and tells `deltas`.
-
-    `start` and `end` are its places in the stream. `element` is the one that holds it, if the rules for values end it.
-    `lacks_brace`: its last brace is missing; `extra_brace`: another one followed. `unsure`: the reply ends after it,
-    and was cut off if it is not whole.
-    """
-
-    __slots__ = ("deltas", "element", "end", "extra_brace", "is_body", "lacks_brace", "scanner", "start", "unsure")
-
-    def __init__(self, scanner: JSONScanner, start: int, *, is_body: bool = False) -> None:
-        self.scanner = scanner
-        self.deltas: JSONDeltas | None = None
-        self.start = start
-        self.end = -1
-        self.is_body = is_body
-        self.element: Element | None = None
-        self.lacks_brace = False
-        self.extra_brace = False
-        self.unsure = False
 
 
 class Reading:

@@ -1,99 +1,120 @@
-"""The values in a JSON body while it is written: deltas by path, as those of elements (protocol, 6.7).
+"""The JSON of a block while it is written: where it ends, and deltas by path, as those of elements (protocol, 6.7).
 
-`JSONScanner` says what it comes to. Only what is in the object with the arguments has a path.
+Only what is in the object with the arguments has a path.
 """
 
 from __future__ import annotations
 
+from xmltools.dialects import Body, Dialect
 from xmltools.models.events import ArgumentDelta, Event
-from xmltools.syntax.json_scanner import KEPT, JSONSink
+from xmltools.syntax.element_tree import Element
+from xmltools.syntax.json_scanner import JSONScanner
 from xmltools.tools.schema import ANY, ArrayShape, Shape
 
 Path = tuple[str | int, ...]
 
 
 class _Frame:
-    """An open object or list: its path, None if it has no deltas, and how many items it had."""
+    """An open object or list: its path, None if it has no deltas, and how many items it had, -1 for an object."""
 
-    __slots__ = ("count", "is_list", "path", "shape")
+    __slots__ = ("count", "path", "shape")
 
-    def __init__(self, path: Path | None, shape: Shape, is_list: bool) -> None:
+    def __init__(self, path: Path | None, shape: Shape, count: int) -> None:
         self.path = path
         self.shape = shape
-        self.is_list = is_list
-        self.count = 0
+        self.count = count
 
 
-class JSONDeltas(JSONSink):
-    """Makes the deltas of a body whose tool is named. `shape` is that of the arguments, if it is known; `keys` are
-    those that may have the arguments: the first always does, another one unless the tool has an argument of that name.
-    Without keys the whole body is the arguments.
+class JSONObject(JSONScanner):
+    """The JSON in a block: its body, whose `names` are those of the tool and its server, or its arguments.
 
-    `events` are the deltas, until they are fetched; `path` is that of the value that is being read, if it `tells`.
+    `start` and `end` are its places in the stream. `element` is the one that holds it, if the rules for values end it.
+    `lacks_brace`: its last brace is missing; `extra_brace`: another one followed. `unsure`: the reply ends after it,
+    and was cut off if it is not whole. `events` are its deltas, until they are fetched; `path` is that of the value
+    that is being read, if it `tells`.
     """
 
-    __slots__ = ("_frames", "_key", "_keys", "_shape", "events", "path")
-
-    def __init__(self, shape: Shape | None, keys: tuple[str, ...]) -> None:
-        super().__init__()
-        self._shape = shape or ANY
-        self._keys = keys
-        self._key: str | None = None
-        self._frames: list[_Frame] = []
-        self.path: Path = ()
+    def __init__(
+        self, start: int, dialect: Dialect, depth: int, keys: tuple[str, ...] = (), *, is_body: bool = False
+    ) -> None:
+        pairs = None if is_body else dialect.pairs
+        super().__init__(
+            depth,
+            keys,
+            loose=dialect.body is not Body.ELEMENTS,
+            is_call=pairs is not None and pairs.python,
+            mark="" if pairs is None else pairs.quote,
+            end=dialect.closer,
+        )
+        self.start = start
+        self.end = -1
+        self.is_body = is_body
+        self.element: Element | None = None
+        self.lacks_brace = False
+        self.extra_brace = False
+        self.unsure = False
         self.events: list[Event] = []
+        self.path: Path = ()
+        self._shape: Shape | None = None
+        self._within: tuple[str, ...] = ()
+        self._frames: list[_Frame] = []
 
-    def key(self, key: str, quote: str, start: int, end: int) -> None:
-        """Keep the key, if it is short enough for a name."""
-        self._key = key if len(key) < KEPT else None
+    def begin_deltas(self, shape: Shape | None, keys: tuple[str, ...]) -> None:
+        """The tool is named. `shape` is that of the arguments, if it is known; `keys` are those that may have the
+        arguments: the first always does, another one unless the tool has an argument of that name. Without keys the
+        whole object is the arguments."""
+        self._shape = shape or ANY
+        self._within = keys
 
-    def open(self, bracket: str, at: int, *, has_keys: bool) -> None:
+    def on_name(self) -> None:
+        """Stop after a name, which may be that of the tool."""
+        self.stopped = True
+
+    def on_open(self, bracket: str) -> None:
         """Find the path and the shape of an object or list."""
+        path: Path | None
         if self._frames:
-            path, shape = self._place()
+            path, shape = self._next()
             if path is not None and not shape.is_any and shape.opens("", "") is None:
                 path = None  # by its schema it is neither
+        elif self._shape is None:
+            return
         else:
-            path, shape = (() if self._has_arguments(has_keys) else None), self._shape
-        self._frames.append(_Frame(path, shape, not has_keys))
+            shape, key, keys = self._shape, self.key, self._within
+            is_usual = not keys or key == keys[0]
+            is_arguments = is_usual or (key in keys and not shape.has_property(key or ""))
+            path = () if self.has_keys and is_arguments else None
+        self._frames.append(_Frame(path, shape, -1 if self.has_keys else 0))
 
-    def close(self, bracket: str, at: int) -> None:
+    def on_close(self, bracket: str) -> None:
         """Go back to what the object or list is in."""
         if self._frames:
             self._frames.pop()
 
-    def begin(self, quote: str, at: int) -> None:
-        """Find the path of a string, number or word."""
-        self.tells = False
-        if not self._frames or self._frames[-1].path is None:
-            return
-        path, shape = self._place()
-        # A number never is a string; a string for a list or an object is converted as a whole.
-        is_told = quote != "" if shape.is_text else shape.is_any or quote == "" or shape.opens("", "") is None
-        if path is not None and is_told:
-            self.path = path
-            self.tells = True
+    def on_value(self) -> bool:
+        """Find the path of a string, number or word. A number never is a string; a string for a list or an object is
+        converted as a whole."""
+        path, shape = self._next() if self._frames else (None, ANY)
+        if path is None:
+            return False
+        self.path = path
+        is_string = self.quote != ""
+        return is_string if shape.is_text else shape.is_any or not is_string or shape.opens("", "") is None
 
-    def text(self, text: str) -> None:
+    def on_text(self, text: str) -> None:
         """Make a delta."""
         self.events.append(ArgumentDelta.make(self.path, text))
 
-    def _has_arguments(self, has_keys: bool) -> bool:
-        key, keys = self._key, self._keys
-        if not keys or not has_keys:
-            return has_keys
-        return key is not None and key in keys and (key == keys[0] or not self._shape.has_property(key))
-
-    def _place(self) -> tuple[Path | None, Shape]:
+    def _next(self) -> tuple[Path | None, Shape]:
         """The path and the shape of the next value in the innermost object or list."""
-        frame, key = self._frames[-1], self._key
-        if frame.path is None:
+        frame, key = self._frames[-1], self.key
+        path, shape, number = frame.path, frame.shape, frame.count
+        if path is None:
             return None, ANY
-        if not frame.is_list:
-            return (None, ANY) if key is None else ((*frame.path, key), frame.shape.child(key))
-        number = frame.count
+        if number < 0:
+            return (None, ANY) if key is None else ((*path, key), shape.child(key))
         frame.count += 1
-        array = next((each for each in frame.shape.alternatives if isinstance(each, ArrayShape)), None)
-        if array is None and not frame.shape.is_any:
+        array = next((each for each in shape.alternatives if isinstance(each, ArrayShape)), None)
+        if array is None and not shape.is_any:
             return None, ANY
-        return (*frame.path, number), array.item(number) if array is not None else ANY
+        return (*path, number), array.item(number) if array is not None else ANY

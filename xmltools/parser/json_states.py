@@ -1,25 +1,17 @@
 """JSON in a block: the body, or the text of `arguments` (protocol, section 6).
 
-Only its end is looked for here (`json_end`). Values are made when the block has ended (`finish`,
-`json_envelope`).
+Only its end is looked for here (`json_deltas`). Values are made when the block has ended (`finish`, `json_envelope`).
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from xmltools.dialects import Body, Pairs
+from xmltools.dialects import Body
 from xmltools.errors import Code
-from xmltools.parser.block import (
-    Block,
-    JSONObject,
-    Leaf,
-    State,
-    skip_broken,
-)
-from xmltools.parser.json_deltas import JSONDeltas
+from xmltools.parser.block import Block, Leaf, State, skip_broken
+from xmltools.parser.json_deltas import JSONObject
 from xmltools.syntax.element_tree import Element
-from xmltools.syntax.json_scanner import JSONScanner
 from xmltools.syntax.markup import (
     MORE,
     NO,
@@ -41,9 +33,7 @@ _MORE_JSON: Final = "{}[]\"',:"
 
 def begin_json_body(block: Block, place: int, keys: tuple[str, ...] = ()) -> None:
     """The body is JSON, from `place` on; the values of these keys name the tool."""
-    loose = block.dialect.body is not _ELEMENTS
-    scanner = JSONScanner(block.reading.limits.depth, keys, stops=True, loose=loose)
-    block.json = JSONObject(scanner, place, is_body=True)
+    block.json = JSONObject(place, block.dialect, block.reading.limits.depth, keys, is_body=True)
     block.state = State.JSON
 
 
@@ -52,17 +42,9 @@ def begin_json_arguments(block: Block, at: int, start: int, *, is_usual: bool = 
     pairs = block.dialect.pairs
     if pairs is None or not (pairs.json or is_usual):
         block.note(Code.JSON_ARGUMENTS, block.base + at, "the arguments were read from JSON")
-    deltas = JSONDeltas(block.shape, ()) if pairs is not None and block.stack[0].path is not None else None
-    scanner = JSONScanner(
-        block.reading.limits.depth,
-        sink=deltas,
-        loose=block.dialect.body is not _ELEMENTS,
-        is_call=pairs is not None and pairs.python,
-        mark="" if pairs is None else pairs.quote,
-        end=block.dialect.closer,
-    )
-    block.json = JSONObject(scanner, block.base + start)
-    block.json.deltas = deltas
+    block.json = JSONObject(block.base + start, block.dialect, block.reading.limits.depth)
+    if pairs is not None and block.stack[0].path is not None:
+        block.json.begin_deltas(block.shape, ())
     block.state = State.JSON
 
 
@@ -70,7 +52,7 @@ def begin_json_leaf(block: Block, start: int) -> None:
     """The content of `arguments`, from `start` on, is one value."""
     arguments = block.stack.pop()
     element = Element(arguments.tag, arguments.start)
-    block.json = JSONObject(JSONScanner(0), arguments.start)
+    block.json = JSONObject(arguments.start, block.dialect, 0)
     block.json.element = element
     block.leaf = Leaf(arguments.tag, element, ANY, start, None)
     block.leaf.exact = block.dialect.body is not Body.TAGS  # whose end tag is that of the call
@@ -79,37 +61,28 @@ def begin_json_leaf(block: Block, start: int) -> None:
 
 def read_json(block: Block, text: str, at: int) -> int:
     """State: in a JSON object."""
-    json = _json(block)
-    scanner = json.scanner
-    end = scanner.scan(text, at)
+    json, dialect, pairs = _json(block), block.dialect, block.dialect.pairs
+    json.events = [] if block.discard else block.reading.events
+    end = json.scan(text, at)
     if json.is_body:
         _take_name(block, json)
-    if json.deltas is not None and json.deltas.events:
-        if not block.discard:
-            block.reading.events += json.deltas.events
-        json.deltas.events.clear()
-    if scanner.error and not json.is_body and block.stack[-1].is_arguments and not scanner.too_deep:
-        begin_json_leaf(block, json.start)  # no JSON, but perhaps JSON with entities: its end tag ends it
-    elif scanner.error and scanner.in_envelope and _may_lack_brace(block, json, text, end):
+    if json.done or _may_lack_brace(block, json, text, end):
         json.end = block.base + end
-        json.lacks_brace = True
+        json.lacks_brace = not json.done
         block.state = State.JSON_END
-    elif scanner.error:
-        # The scanner stops at a character that is not allowed there, but after a bracket that is wrong.
-        is_after = scanner.too_deep or " closes " in scanner.error
-        code = Code.LIMIT_EXCEEDED if scanner.too_deep else Code.INVALID_JSON
-        _refuse(block, end - is_after, f"the {block.dialect.notation} could not be read: {scanner.error}", code)
-    elif scanner.done:
-        json.end = block.base + end
-        block.state = State.JSON_END
-        dialect, pairs = block.dialect, block.dialect.pairs
         if json.is_body:
             is_over = not dialect.separator
         else:
-            block.arguments_closed = len(block.stack) == 1
+            block.arguments_closed = json.done and len(block.stack) == 1
             is_over = pairs is not None and not pairs.end
-        block.done = is_over and not dialect.closer and not block.in_list
-    return -1 if end == at and block.state == State.JSON else end
+        block.done = json.done and is_over and not dialect.closer and not block.in_list
+    elif json.error and not json.is_body and block.stack[-1].is_arguments and not json.too_deep:
+        begin_json_leaf(block, json.start)  # no JSON, but perhaps JSON with entities: its end tag ends it
+    elif json.error:
+        _refuse_json(block, json, end)
+    elif end == at:
+        return -1
+    return end
 
 
 def _json(block: Block) -> JSONObject:
@@ -121,29 +94,18 @@ def _json(block: Block) -> JSONObject:
 def _may_lack_brace(block: Block, json: JSONObject, text: str, at: int) -> bool:
     """Is only the last brace of the object missing, if what begins at `at` turns out to be an end tag, or mark?"""
     pairs = block.dialect.pairs
+    if not json.error or not json.in_envelope:
+        return False
     if json.is_body:
         return text[at] in "<`"
     return pairs is not None and not pairs.python and text[at] == "<"
-
-
-def _confirm_end(block: Block, text: str, at: int, pairs: Pairs) -> int:
-    """Where the last brace of the arguments is missing: an end mark at `at` shows that they end."""
-    mark = read_mark(text, at, (pairs.end, block.dialect.closer))
-    if mark is MORE:
-        return -1
-    if mark is NO:
-        return _refuse(block, at, "the JSON could not be read: '<' is not allowed there")
-    block.note(Code.JSON_MISSING_BRACE, block.base + at, "the last brace of the arguments is missing")
-    block.arguments_closed = True
-    block.state = State.PAIRS if pairs.end else State.PAIRS_END
-    return at
 
 
 def _take_name(block: Block, json: JSONObject) -> None:
     """The names in a JSON body so far: those of the tool and of its server."""
     if block.name is not None or block.proposed is not None:  # if the opener has the name this may be an argument
         return
-    for key, value in json.scanner.names.items():
+    for key, value in json.names.items():
         value = (value or "").strip(SPACES)
         if not value or "\\" in value or not is_valid_name(value):
             continue
@@ -152,7 +114,7 @@ def _take_name(block: Block, json: JSONObject) -> None:
         else:
             block.name_tool(value, -1)
             if block.stack[0].path is not None:
-                json.scanner.sink = json.deltas = JSONDeltas(block.shape, block.dialect.json_arguments_names)
+                json.begin_deltas(block.shape, block.dialect.json_arguments_names)
             return
 
 
@@ -253,16 +215,24 @@ def _read_list(block: Block, text: str, at: int) -> int:
 
 
 def _after_arguments(block: Block, json: JSONObject, text: str, at: int) -> int:
-    """Other text than JSON is stray, as everywhere between elements. More JSON is not dropped with it."""
-    if (pairs := block.dialect.pairs) is not None:
-        if json.lacks_brace and not block.arguments_closed:
-            return _confirm_end(block, text, at, pairs)
-        block.state = State.PAIRS if pairs.end else State.PAIRS_END
+    """Other text than JSON is stray, as everywhere between elements. More JSON is not dropped with it. Where the last
+    brace is missing, an end mark shows that the arguments end."""
+    pairs = block.dialect.pairs
+    if pairs is None:
+        if text[at] in _MORE_JSON:
+            message = "there is more JSON after the object with the arguments"
+            block.fail(Code.INVALID_JSON, message, block.base + at)
+        block.state = State.MARKUP
         return at
-    if text[at] in _MORE_JSON:
-        message = "there is more JSON after the object with the arguments"
-        block.fail(Code.INVALID_JSON, message, block.base + at)
-    block.state = State.MARKUP
+    if json.lacks_brace and not block.arguments_closed:
+        mark = read_mark(text, at, (pairs.end, block.dialect.closer))
+        if mark is MORE:
+            return -1
+        if mark is NO:
+            return _refuse_json(block, json, at)
+        block.note(Code.JSON_MISSING_BRACE, block.base + at, "the last brace of the arguments is missing")
+        block.arguments_closed = True
+    block.state = State.PAIRS if pairs.end else State.PAIRS_END
     return at
 
 
@@ -322,12 +292,18 @@ def _past_misspelt_end(block: Block, text: str, at: int) -> int:
     return after
 
 
-def _refuse(
-    block: Block,
-    at: int,
-    message: str = "there is something between the JSON object and the end of the block",
-    code: Code = Code.INVALID_JSON,
-) -> int:
+def _refuse(block: Block, at: int) -> int:
+    return _skip_rest(
+        block, at, Code.INVALID_JSON, "there is something between the JSON object and the end of the block"
+    )
+
+
+def _refuse_json(block: Block, json: JSONObject, at: int) -> int:
+    code = Code.LIMIT_EXCEEDED if json.too_deep else Code.INVALID_JSON
+    return _skip_rest(block, at, code, f"the {block.dialect.notation} could not be read: {json.error}")
+
+
+def _skip_rest(block: Block, at: int, code: Code, message: str) -> int:
     block.give_up(code, message, block.base + at)
     block.state = State.SKIP
     return at
@@ -339,10 +315,9 @@ def skip_body(block: Block, text: str, at: int) -> int:
     is_after = block.dialect.block != "" and block.json is not None and block.json.end >= 0
     if not is_after and block.dialect.body is not _ELEMENTS:
         return skip_broken(block, text, at)
-    place = text.find("<" if is_after else "</", at)
+    place = text.find("<", at)
     if place != at:
-        end = place if place >= 0 else len(text) - (not is_after and text.endswith("<"))
-        return end if end > at else -1
+        return place if place > at else len(text)
     tag = MORE if at + 1 == len(text) else read_end_tag(text, at)
     opens = block.opens_block(text, at) if is_after and not block.in_list else NO
     if (tag is MORE or opens is MORE) and not (is_after and block.reading.final):

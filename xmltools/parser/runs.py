@@ -161,13 +161,13 @@ class Run:
         if leaf is None:
             json = block.json
             if state == State.JSON:
-                if json is None or held or not (quote := json.scanner.quote):
+                if json is None or held or not (quote := json.quote):
                     return
-                self._scanner = json.scanner
+                self._scanner = json
                 self.kind = JSON
-                self.mode = JSON if json.scanner.is_clear else HELD
+                self.mode = JSON if json.is_clear else HELD
                 self.char = self.pair = quote
-                self.path = json.deltas.path if json.deltas is not None else ()
+                self.path = json.path
             elif state == State.MARKUP and not block.stack[-1].loose and ">" not in held:
                 most = self._choose_tag(_tag_part("" if block.is_tag or block.name is None else block.arguments_tag))
             else:

@@ -13,18 +13,10 @@ import json
 import math
 import re
 import sys
-from json.encoder import encode_basestring
 from typing import Any, ClassVar, Final, NoReturn
 
 from xmltools.errors import Code
-from xmltools.syntax.json_scanner import (
-    ESCAPES,
-    JSONScanner,
-    JSONSink,
-    decode_escapes,
-    end_of,
-    up_to,
-)
+from xmltools.syntax.json_scanner import ESCAPES, NEXT, JSONScanner, decode_escapes, end_of, up_to
 from xmltools.syntax.late_patterns import late_pattern
 from xmltools.syntax.markup import SPACES
 
@@ -60,7 +52,7 @@ class JSONEscapeError(JSONError):
 
 
 class _RefusedError(ValueError):
-    """A value is refused, with a message, and what is written; nothing, if a key is repeated in an object."""
+    """A value is refused; whoever reads it knows where it is."""
 
 
 def loads(text: str, *, depth: int = 64) -> tuple[Any, list[Slip]]:
@@ -102,7 +94,7 @@ def loads_call(text: str, mark: str = "", *, depth: int = 64) -> tuple[dict[str,
     Returns the arguments by their names, and what was repaired. Raises as `loads` does, and for arguments without a
     name.
     """
-    return _Mender(text, is_call=not mark, mark=mark).read(depth)
+    return _LenientReader(text, depth, loose=True, is_call=not mark, mark=mark).read()
 
 
 def _read(text: str, depth: int, *, loose: bool = False, is_lenient: bool = False) -> tuple[Any, list[Slip]]:
@@ -116,16 +108,16 @@ def _read(text: str, depth: int, *, loose: bool = False, is_lenient: bool = Fals
         if not is_lenient:
             raise
         refused = error
-    mender = _Mender(text)
+    reader = _LenientReader(text, depth, loose=loose)
     try:
-        read = mender.read(depth, loose=loose)
-        if is_lenient or _STRICT.issuperset(mender.slips):
+        read = reader.read()
+        if is_lenient or _STRICT.issuperset(reader.slips):
             return read
     except JSONError as error:
         if is_lenient and isinstance(error, JSONEscapeError):
             raise
         place = error.offset
-    raise refused or _error_of(mender, place) from None
+    raise refused or _error_of(text, place) from None
 
 
 # What is checked before the JSON is read. All patterns are possessive: no backtracking, so linear time.
@@ -149,46 +141,41 @@ def _check_depth(text: str, limit: int) -> None:
         return
     level = 0
     for match in _NESTING.finditer(text):
-        token = match[0]
-        if token in "[{":
-            level += 1
-            if level > limit:
-                raise JSONDepthError(f"more than {limit} levels of nesting", match.start())
-        elif token in "]}":
-            level -= 1
+        level += 1 if match[0] in "[{" else -(match[0] in "]}")
+        if level > limit:
+            raise JSONDepthError(f"more than {limit} levels of nesting", match.start())
 
 
 def _check_surrogates(text: str) -> None:
     raw = None if text.isascii() else _SURROGATE.search(text)
     if raw:
         raise JSONError("a surrogate that is half a character", raw.start())
-    if "\\ud" not in text and "\\uD" not in text:
-        return
-    end = end_of(_PAIRED, text)
-    if end < len(text):
+    if ("\\ud" in text or "\\uD" in text) and (end := end_of(_PAIRED, text)) < len(text):
         raise JSONError("an escaped surrogate that is half a character", end)
 
 
 # JSON, which the standard library reads, with hooks that refuse. A hook does not know where it is.
 
 
-def _error_of(mender: _Mender, place: int) -> JSONError:
-    """Return why a text is not JSON, apart from slips of any JSON. `place` is what the mender could not read."""
+def _error_of(text: str, place: int) -> JSONError:
+    """Return why a text is not JSON, apart from slips of any JSON. `place` is where the lenient reader stopped."""
     message = "not JSON"
     try:
-        json.loads(_LAST_COMMA.sub(lambda found: found[1] or " ", mender.source), strict=False, **_HOOKS)
+        json.loads(_LAST_COMMA.sub(lambda found: found[1] or " ", text), strict=False, **_HOOKS)
     except json.JSONDecodeError as error:
         message, place = error.msg[:1].lower() + error.msg[1:], error.pos
     except _RefusedError as error:
-        message, literal = error.args
-        place = mender.words.get(literal, place) if literal else mender.repeated
+        message = str(error)
     return JSONError(message, place)
+
+
+_REPEATED: Final = "a key that is repeated"
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result = dict(pairs)
     if len(result) < len(pairs):
-        raise _RefusedError("a key that is repeated", "")
+        raise _RefusedError(_REPEATED)
     return result
 
 
@@ -200,19 +187,19 @@ def max_digits() -> int:
 def _integer(literal: str) -> int:
     most = max_digits() if len(literal) > sys.int_info.str_digits_check_threshold else MAX_DIGITS
     if len(literal.lstrip("-")) > most:
-        raise _RefusedError(f"an integer of more than {most} digits", literal)
+        raise _RefusedError(f"an integer of more than {most} digits")
     return int(literal)
 
 
 def _number(literal: str) -> float:
     value = float(literal)
     if math.isinf(value):
-        raise _RefusedError("a number that is too large", literal)
+        raise _RefusedError("a number that is too large")
     return value
 
 
 def _constant(literal: str) -> NoReturn:
-    raise _RefusedError(f"{literal} is no JSON", literal)
+    raise _RefusedError(f"{literal} is no JSON")
 
 
 _HOOKS: Final[dict[str, Any]] = {
@@ -224,11 +211,11 @@ _HOOKS: Final[dict[str, Any]] = {
 _decode = json.JSONDecoder(**_HOOKS).decode
 
 
-# JSON and Python literals, mixed: they are written as JSON, which is read then.
+# JSON and Python literals, mixed.
 
 _CONTROL = re.compile(r"[\x00-\x1f]")
-_NUMBER = late_pattern(r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?")
-_NAMES = {"True": "true", "False": "false", "None": "null", "true": "true", "false": "false", "null": "null"}
+_NUMBER = late_pattern(r"(-?(?:0|[1-9][0-9]*+))((?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?)")
+_WORDS: Final = {"True": True, "False": False, "None": None, "true": True, "false": False, "null": None}
 _UP_TO_NO_ESCAPE = {quote: up_to(f"(?!{escape})") for quote, escape in ESCAPES.items()}
 _UP_TO_WHITE_SPACE = up_to("[bfnrt]")
 _UP_TO_PYTHON = up_to(r"(?:x[0-9a-fA-F]{2}|U[0-9a-fA-F]{8}|N\{|[0-7]|[\r\n])")
@@ -237,133 +224,125 @@ _END = "<\0"
 """Is put on a line after a text: it ends comments and words, and is not allowed anywhere."""
 
 
-class _Mender(JSONSink):
-    """Writes what a text says as JSON. `slips` is what was repaired, each kind once, at its first place; `words` are
-    the places of numbers and words, `repeated` is that of the first key that is repeated."""
+class _LenientReader(JSONScanner):
+    """Makes the value of a text. `slips` is what was repaired, each kind once, at its first place."""
 
-    def __init__(self, text: str, *, is_call: bool = False, mark: str = "") -> None:
-        super().__init__()
+    def __init__(self, text: str, depth: int, *, loose: bool = False, is_call: bool = False, mark: str = "") -> None:
+        super().__init__(depth, loose=loose, is_call=is_call, mark=mark, end=_END)
         self.source = text
-        self.is_call = is_call
-        self.mark = mark
+        self.is_literal = is_call or mark != ""  # Python's literals are how these are written
         self.slips: dict[Code, Slip] = {}
-        self.json: list[str] = []
-        self.levels: list[set[str | None]] = []  # keys of what is open, and None for commas
-        self.words: dict[str, int] = {}
-        self.repeated = -1
+        self.open: list[list[Any]] = [[]]  # what is in each open object or list: in an object, keys with their places
         self.comma = -1  # the last one
         self.last_comma = -1  # the first one after a last member
         self.escape = -1  # the first one that only Python has
 
-    def read(self, depth: int, *, loose: bool = False) -> tuple[Any, list[Slip]]:
+    def read(self) -> tuple[Any, list[Slip]]:
         """Return the value of the whole text and the slips."""
         text = f"{self.source}\n{_END}"
-        is_literal = self.is_call or self.mark != ""
-        loose = loose or self.is_call
-        scanner = JSONScanner(depth, sink=self, loose=loose, is_call=self.is_call, mark=self.mark, end=_END)
-        at = scanner.scan(text, 0)
-        if not scanner.done:
-            message = scanner.error or "a string that does not end"
-            raise JSONError(message, min(scanner.place, len(self.source)))
-        if not is_literal:
-            at = scanner.skip(text, at)
-            if self.json[-1] == "}" and text[at] == "}":
-                self.note(Code.JSON_EXTRA_BRACE, at, "dropped a closing brace that closed nothing")
-                at = scanner.skip(text, at + 1)
+        try:
+            at = self.scan(text, 0)
+        except _RefusedError as error:
+            raise JSONError(str(error), self.place) from None
+        if not self.done:
+            message = self.error or "a string that does not end"
+            raise JSONError(message, min(self.place, len(self.source)))
+        ((value,),) = self.open
+        if not self.is_literal:
+            at = self.skip(text, at)
+            if text[at] == "}" and isinstance(value, dict):
+                self.note(Code.JSON_EXTRA_BRACE, "dropped a closing brace that closed nothing", at)
+                at = self.skip(text, at + 1)
         if at < len(self.source):
             raise JSONError("more text after the value", at)
-        try:
-            value = _decode("".join(self.json))
-        except _RefusedError as error:
-            raise JSONError(error.args[0], 0) from None
-        if not is_literal and Code.PYTHON_LITERAL not in self.slips:
+        if not self.is_literal and Code.PYTHON_LITERAL not in self.slips:
             if self.last_comma >= 0:
-                self.note(Code.JSON_TRAILING_COMMA, self.last_comma, "dropped a comma after a last member")
+                self.note(Code.JSON_TRAILING_COMMA, "dropped a comma after a last member", self.last_comma)
         elif self.escape >= 0:
             raise JSONEscapeError("an escape that Python has and JSON has not", self.escape)
         return value, sorted(self.slips.values(), key=lambda slip: slip[1])
 
-    def note(self, code: Code, offset: int, message: str) -> None:
+    def note(self, code: Code, message: str, place: int) -> None:
         """Report a slip."""
-        if code is not Code.PYTHON_LITERAL or not (self.is_call or self.mark):  # that is how these are written
-            self.slips.setdefault(code, (code, offset, message))
+        if code is not Code.PYTHON_LITERAL or not self.is_literal:
+            self.slips.setdefault(code, (code, place, message))
 
-    def open(self, bracket: str, at: int, *, has_keys: bool) -> None:
-        """Overrides the method of `JSONSink`, as those that follow do."""
-        if bracket == "(" and not has_keys:
-            self.note(Code.PYTHON_LITERAL, at, "read a tuple as a list")
-        self.levels.append(set())
-        self.json.append("{" if has_keys else "[")
+    def on_open(self, bracket: str) -> None:
+        """Overrides the method of `JSONScanner`, as those that follow do."""
+        if bracket == "(" and not self.has_keys:
+            self.note(Code.PYTHON_LITERAL, "read a tuple as a list", self.place)
+        self.open.append([])
 
-    def close(self, bracket: str, at: int) -> None:
-        level, last = self.levels.pop(), self.json[-1]
-        is_root_of_call = self.is_call and not self.levels
-        if last == ",":
-            self.json.pop()
+    def on_close(self, bracket: str) -> None:
+        items = self.open.pop()
+        if items and self.expect != NEXT:
             self.last_comma = self.comma if self.last_comma < 0 else self.last_comma
-        elif bracket == ")" and last != "[" and None not in level and not is_root_of_call:
-            raise JSONError("a tuple of one item needs a comma", at)
-        self.json.append("}" if bracket == "}" or is_root_of_call else "]")
-
-    def sign(self, character: str, at: int) -> None:
-        if character == ",":
-            self.comma = at
-            self.levels[-1].add(None)
-        elif character == "/":
-            if self.is_call:
-                raise JSONError("'/' is not allowed there", at)
-            self.note(Code.STRAY_TEXT, at, "dropped a comment")
+        elif bracket == ")" and len(items) == 1:
+            raise JSONError("a tuple of one item needs a comma", self.place)
+        if not self.has_keys:
+            self.open[-1].append(items)
             return
-        elif character == "=" and self.mark:
-            self.note(Code.JSON_KEY, at, "read = as :")
-        self.json.append("," if character == "," else ":")
+        members: dict[str, Any] = {}
+        for (key, place), value in zip(items[::2], items[1::2], strict=True):
+            if key in members:
+                raise JSONError(_REPEATED, place)
+            members[key] = value
+        self.open[-1].append(members)
 
-    def key(self, key: str, quote: str, start: int, end: int) -> None:
-        level = self.levels[-1]
-        if quote:
-            key = self.string(quote, start, end)
+    def on_sign(self, character: str) -> None:
+        if character == ",":
+            self.comma = self.place
+        elif character == "=" and self._mark:
+            self.note(Code.JSON_KEY, "read = as :", self.place)
+        elif character == "/":
+            if self._is_call:
+                raise JSONError("'/' is not allowed there", self.place)
+            self.note(Code.STRAY_TEXT, "dropped a comment", self.place)
+
+    def on_key(self, end: int) -> None:
+        start, is_string = self.place, self.quote != ""
+        if is_string:
+            key = self.string(end)
         else:
             key = self.source[start:end].strip()
-            self.note(Code.PYTHON_LITERAL, start, "read a key without quotes")
-        if self.is_call and len(self.levels) == 1:
-            if quote or not (key.isidentifier() and key.isascii()):
+            self.note(Code.PYTHON_LITERAL, "read a key without quotes", start)
+        if self._is_call and len(self.stack) == 1:
+            if is_string or not (key.isidentifier() and key.isascii()):
                 raise JSONError("expected an argument with its name", start)
-        elif self.is_call and not quote:
+        elif self._is_call and not is_string:
             raise JSONError("expected a key in quotes", start)
-        if key in level and self.repeated < 0:
-            self.repeated = start
-        level.add(key)
-        self.json.append(encode_basestring(key))
+        self.open[-1].append((key, start))
 
-    def end(self, quote: str, start: int, end: int) -> None:
-        if quote:
-            self.json.append(encode_basestring(self.string(quote, start, end)))
-            return
-        word = self.source[start:end]
-        self.words.setdefault(word, start)
-        literal = word if _NUMBER.fullmatch(word) else _NAMES.get(word)
-        if literal is None:
-            raise JSONError("expected a value", start)
+    def on_end(self, end: int) -> None:
+        self.open[-1].append(self.string(end) if self.quote else self.scalar(self.source[self.place : end]))
+
+    def scalar(self, word: str) -> Any:
+        """Return the number that is written, or the constant."""
+        if number := _NUMBER.fullmatch(word):
+            return _number(word) if number[2] else _integer(word)
+        if word not in _WORDS:
+            raise JSONError("expected a value", self.place)
         if word[0] in "TFN":
-            self.note(Code.PYTHON_LITERAL, start, f"read {word} of Python")
-        self.json.append(literal)
+            self.note(Code.PYTHON_LITERAL, f"read {word} of Python", self.place)
+        return _WORDS[word]
 
-    def string(self, quote: str, start: int, end: int) -> str:
+    def string(self, end: int) -> str:
         """Return what a string means that begins with its quote, and ends before another one."""
+        quote, start = self.quote, self.place
         if quote == "<":
-            return self.source[start + len(self.mark) : end]
+            return self.source[start + len(self._mark) : end]
         if quote == "'":
-            self.note(Code.PYTHON_LITERAL, start, "read a string in single quotes")
+            self.note(Code.PYTHON_LITERAL, "read a string in single quotes", start)
         at = start + 1
         inside = self.source[at:end]
         if control := _CONTROL.search(inside):
-            self.note(Code.JSON_LINE_BREAK, at + control.start(), "kept a line break or tab in a string")
+            self.note(Code.JSON_LINE_BREAK, "kept a line break or tab in a string", at + control.start())
         if "\\" not in inside and inside.isascii():
             return inside
         odd = end_of(_UP_TO_NO_ESCAPE[quote], inside)
         if odd < len(inside):
             self.check_doubts(inside, at, odd)
-            self.note(Code.JSON_ESCAPE, at + odd, "kept a backslash that begins no escape")
+            self.note(Code.JSON_ESCAPE, "kept a backslash that begins no escape", at + odd)
         value = decode_escapes(inside, quote)
         if _SURROGATE.search(value):
             raise JSONError("a surrogate that is half a character", start)

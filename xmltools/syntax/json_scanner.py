@@ -1,8 +1,9 @@
 """The tokens of JSON as models write it, read from a stream (protocol, section 6).
 
-The scanner finds the end of an object however the text is cut, sees where a text goes wrong that is not JSON, and tells
-a sink of each part. It also knows what models write where they do not know JSON well: Python literals, keys without
-quotes, comments, and strings between delimiters. Whoever makes values of the parts decides what of this is a repair.
+The scanner finds the end of an object however the text is cut, and sees where a text that is not JSON goes wrong. A
+subclass makes of the parts what it needs: values, deltas. The scanner also knows what models write where they do not
+know JSON well: Python literals, keys without quotes, comments, and strings between delimiters. Which of these is a
+repair, the subclass that makes values decides.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import re
 from typing import Final
 
 from xmltools.syntax.late_patterns import late_pattern
-from xmltools.syntax.markup import is_cut_off, skip_space
+from xmltools.syntax.markup import MORE, NO, Answer, is_cut_off, read_mark, skip_space
 
 codecs.lookup("utf-16-le")  # now: nothing is imported while a reply is read
 
@@ -31,7 +32,6 @@ _WORD = re.compile(r"[-+.0-9A-Za-z_]*+")
 _BARE_KEY = re.compile(r"(?:[A-Za-z_$][\w$-]*+)?", re.ASCII)
 _BARE_REST = re.compile(r"[\w$-]*+", re.ASCII)
 _MARKED_KEY = re.compile(r"[^\r\n:={}\[\]<\"',]*+")
-_AFTER_MARK: Final = ",}]):="
 _LINE_END = re.compile(r"[\r\n]|<(?:/|\Z)")
 _COMMENT_END = re.compile(r"\*(?:/|\Z)|<(?:/|\Z)")
 KEPT: Final = 300
@@ -43,6 +43,7 @@ _FIRST_KEYS: Final = 4
 
 _INSIDE: Final = {quote: re.compile(rf"[^\\{quote}]*+(?:\\.[^\\{quote}]*+)*+", re.DOTALL) for quote in "\"'"}
 """The inside of a string in these quotes, up to its end, or to a backslash with which the text ends."""
+_QUOTES: Final = "\"'<"
 ESCAPES: Final = {quote: rf"(?:[\"{quote}\\/bfnrt]|u[0-9a-fA-F]{{4}})" for quote in "\"'"}
 """What follows a backslash in a string in these quotes."""
 _ESCAPE: Final = {quote: late_pattern(rf"\\({escape})") for quote, escape in ESCAPES.items()}
@@ -67,10 +68,12 @@ def end_of(pattern: re.Pattern[str], text: str, at: int = 0) -> int:
 
 def decode_escapes(inside: str, quote: str) -> str:
     """Return what a part of the inside of a string in these quotes means. A backslash that begins no escape stays."""
+    if inside.count("\\") == inside.count("\\n"):  # nearly all escapes are line breaks
+        return inside.replace("\\n", "\n")
     if len(inside) > _LONG:  # the same, if it is JSON without slips
         try:
-            plain: str = json.loads(f'"{inside}"', strict=False)
-            return plain
+            clean: str = json.loads(f'"{inside}"', strict=False)
+            return clean
         except ValueError:
             pass
     value = _ESCAPE[quote].sub(_decoded, inside)
@@ -82,88 +85,28 @@ def _decoded(match: re.Match[str]) -> str:
     return chr(int(escape[1:], 16)) if len(escape) > 1 else _MEANT.get(escape, escape)
 
 
-class JSONSink:
-    """Is told of the parts of an object in their order, with their places in the text that is scanned. Does nothing.
-
-    `tells`, which `begin` sets: the text of the value that has begun is wanted.
-    """
-
-    __slots__ = ("tells",)
-
-    def __init__(self) -> None:
-        self.tells = False
-
-    def open(self, bracket: str, at: int, *, has_keys: bool) -> None:
-        """An object, list or tuple begins."""
-
-    def close(self, bracket: str, at: int) -> None:
-        """What was opened last ends."""
-
-    def sign(self, character: str, at: int) -> None:
-        """A comma, a colon (or `=`), or the slash of a comment."""
-
-    def key(self, key: str, quote: str, start: int, end: int) -> None:
-        """A key has ended; a long one may be cut."""
-
-    def begin(self, quote: str, at: int) -> None:
-        """A value begins: a string with its quote (`<`: a delimiter), or, without one, a number or word."""
-
-    def text(self, text: str) -> None:
-        """More of the value, decoded."""
-
-    def end(self, quote: str, start: int, end: int) -> None:
-        """The value ends, before its quote. `start` is that of the text, unless it came in pieces."""
-
-
 class JSONScanner:
     """Reads one JSON object, which starts at the first character given to `scan`.
 
-    `done`: the closing brace was read; `error`: why the text is no JSON, at a token that begins at `place`; `too_deep`:
-    it nests deeper than `depth`. `in_envelope`: the object would be whole if its own brace were in place of what is
-    wrong. `stack` holds what closes all that is open, `expect` what may come next. Raw line breaks in strings and
-    trailing commas are let through.
+    `done`: the closing brace was read; `error`: why the text is not JSON, at a token that begins at `place`;
+    `too_deep`: it nests deeper than `depth`. `stack` holds what closes all that is open, `expect` what may come next.
+    Raw line breaks in strings and trailing commas are let through.
 
-    `names` holds those of the `keys` that came at the top level, with their short strings, so that a call's name is
-    known before its end; with `stops`, `scan` returns after each of these strings. `first_keys` are the first keys of
-    the top level. `loose`: keys without quotes, and comments, are let through too. `is_call`: the text is the arguments
-    of a call in Python, from its bracket on. `mark` is around strings in which nothing is escaped; keys have no quotes;
-    `end`, which is not empty then, may follow such a string, if the last brace is missing.
+    `key` is the last key that was read, decoded; None if it is too long for a name. `names` holds those of the `keys`
+    that came at the top level, with their short strings, so that a call's name is known before its end. `first_keys`
+    are the first keys of the top level. `loose`: keys without quotes, and comments, are let through too. `is_call`: the
+    text is the arguments of a call in Python, from its bracket on. `mark` is around strings in which nothing is
+    escaped; keys have no quotes; `end`, which is not empty then, may follow such a string, if the last brace is
+    missing.
+
+    A subclass is told of each part when it is read, at `place` in the text that is scanned (see the methods `on_...`).
     """
-
-    __slots__ = (
-        "_capture",
-        "_colons",
-        "_depth",
-        "_end_mark",
-        "_inside",
-        "_is_call",
-        "_key",
-        "_keys",
-        "_loose",
-        "_mark",
-        "_pending",
-        "_quotes",
-        "_stopped",
-        "_stops",
-        "done",
-        "error",
-        "expect",
-        "first_keys",
-        "in_envelope",
-        "names",
-        "place",
-        "sink",
-        "stack",
-        "too_deep",
-    )
 
     def __init__(
         self,
         depth: int,
         keys: tuple[str, ...] = (),
         *,
-        sink: JSONSink | None = None,
-        stops: bool = False,
         loose: bool = False,
         is_call: bool = False,
         mark: str = "",
@@ -171,42 +114,64 @@ class JSONScanner:
     ) -> None:
         self._depth = depth
         self._keys = keys
-        self.sink = sink or JSONSink()
-        self._stops = stops
         self._loose = loose or mark != ""
         self._is_call = is_call
         self._mark = mark
-        self._end_mark = end
-        self._quotes = "\"'<" if mark else "\"'"
+        self._after_mark = (end, *",}]):=")  # what may follow a string between marks
         # What follows a key at the top level, and below it.
         self._colons = ("=", ":") if is_call else (":=", ":=") if mark else (":", ":")
         self._inside = ""  # the string's quote, `0` in a number or word, `$` in a key without quotes, or `//`, `/*`
         self._pending = ""  # the beginning of an escape
-        self._capture: list[str] | None = None
-        self._key = ""
-        self._stopped = False
+        self._captured: str | None = None  # the beginning of a key, or of the string of one of the `keys`
+        self.tells = False  # the text of the string, number or word is wanted
+        self.stopped = False
         self.place = 0
+        self.key: str | None = ""
         self.stack: list[str] = []
         self.expect: int = VALUE
         self.done = False
         self.error = ""
-        self.in_envelope = False
         self.too_deep = False
-        self.names: dict[str, str | None] = {}
+        self.names: dict[str | None, str | None] = {}
         self.first_keys: list[str] = []
 
+    def on_open(self, bracket: str) -> None:
+        """An object, list or tuple has begun; keys are expected in an object."""
+
+    def on_close(self, bracket: str) -> None:
+        """What was opened last ends."""
+
+    def on_sign(self, character: str) -> None:
+        """A comma, a colon (or `=`), or the slash of a comment."""
+
+    def on_key(self, end: int) -> None:
+        """A key ends, before its quote."""
+
+    def on_name(self) -> None:
+        """One of the `names` has its string."""
+
+    def on_value(self) -> bool:
+        """A string, number or word begins. Returns whether its text is wanted."""
+        return False
+
+    def on_text(self, text: str) -> None:
+        """More of the value, decoded."""
+
+    def on_end(self, end: int) -> None:
+        """The value ends, before its quote."""
+
     def scan(self, text: str, at: int) -> int:
-        """Read on from `at`; returns the place up to which was read (at an error: its place, or that after a bracket).
-        What was not read must come again."""
-        self._stopped = False
-        while at < len(text) and not self.done and not self.error and not self._stopped:
+        """Read on from `at`; returns the place up to which was read, at an error the place of that. What was not read
+        must come again."""
+        self.stopped = False
+        while at < len(text) and not self.done and not self.error and not self.stopped:
             inside = self._inside
             if inside == "":
                 at = skip_space(text, at)
                 at = self._token(text, at) if at < len(text) else at
             elif inside == "<":
                 at = self._marked(text, at)
-            elif inside in self._quotes:
+            elif inside in _INSIDE:
                 at = self._string(text, at)
             elif inside in "0$":
                 at = self._word(text, at)
@@ -223,79 +188,81 @@ class JSONScanner:
     def string_piece(self, chunk: str) -> str | None:
         """Read a chunk of the string that is open, if it does not end in it.
 
-        Returns its text, decoded, which the sink is not told of; nothing, if it does not want it. None if there is no
+        Returns its text, decoded, of which `on_text` is not told; nothing, if it is not wanted. None if there is no
         string, or if it may end in the chunk: nothing was read.
         """
-        quote = self._inside
-        if quote == "" or quote not in self._quotes:
-            return None
-        if quote in chunk and (quote == "<" or chunk.startswith(quote, self._end_inside(chunk, 0))):
+        quote = self.quote
+        if not quote or (quote in chunk and (quote == "<" or chunk.startswith(quote, self._end_inside(chunk, 0)))):
             return None
         return self._take(chunk)
 
     @property
     def quote(self) -> str:
         """The quote of the string that is open, `<` between delimiters; empty if there is none."""
-        return self._inside if self._inside in self._quotes else ""
+        return self._inside if self._inside in _QUOTES else ""
 
     @property
     def is_clear(self) -> bool:
         """Whether the text of a chunk of the string that is open, without its quote and backslashes, is the chunk."""
-        return self.sink.tells and not self._pending and self._capture is None
+        return self.tells and not self._pending and self._captured is None
+
+    @property
+    def in_envelope(self) -> bool:
+        """Whether the object would be whole if its own brace were in place of what is wrong."""
+        return self.expect == NEXT and len(self.stack) == 1 and not self._inside
 
     def _token(self, text: str, at: int) -> int:
-        character, expect = text[at], self.expect
+        character, expect, mark = text[at], self.expect, self._mark
         self.place = at
-        if character in self._quotes and expect <= VALUE:
-            if character != "<" or text.startswith(self._mark, at):
-                self._begin(character, at)
-                return at + (len(self._mark) if character == "<" else 1)
-            if is_cut_off(text, at, self._mark):
-                self._stopped = True  # it may go on
-                return at
-        elif character in _CLOSERS and FIRST <= expect <= VALUE:
+        if expect <= VALUE and (character in _INSIDE or (mark and text.startswith(mark, at))):
+            return self._begin(character, at + (len(mark) if character == "<" else 1))
+        if character in _CLOSERS and FIRST <= expect <= VALUE:
             return self._open(character, at)
-        elif character in "}])" and expect in (KEY, FIRST, NEXT):
+        if character in "}])" and expect in (KEY, FIRST, NEXT):
             return self._close(character, at)
-        elif expect in (COLON, NEXT) and character in ("," if expect == NEXT else self._colons[len(self.stack) > 1]):
-            self.expect = self._first() if expect == NEXT else VALUE
-            self.sink.sign(character, at)
+        if character in ("," if expect == NEXT else self._colons[len(self.stack) > 1] if expect == COLON else ""):
+            self.expect = self._first if expect == NEXT else VALUE
+            self.on_sign(character)
             return at + 1
-        elif FIRST <= expect <= VALUE and end_of(_WORD, text, at) > at:
-            self._begin("0", at)
-            return at
-        elif self._loose and text.startswith(("//", "/*"), at):
+        if FIRST <= expect <= VALUE and end_of(_WORD, text, at) > at:
+            return self._begin("0", at)
+        if self._loose and text.startswith(("//", "/*"), at):
             self._inside = text[at : at + 2]
-            self.sink.sign("/", at)
+            self.on_sign("/")
             return at + 2
-        elif self._loose and character == "/" and at + 1 == len(text):
-            self._stopped = True  # what follows decides
+        if is_cut_off(text, at, "//" if self._loose else "") or (expect <= VALUE and is_cut_off(text, at, mark)):
+            self.stopped = True  # what follows decides
             return at
-        elif self._loose and expect == KEY and end_of(_MARKED_KEY if self._mark else _BARE_KEY, text, at) > at:
-            self._begin("$", at)
-            return at
+        if self._loose and expect == KEY and end_of(_MARKED_KEY if mark else _BARE_KEY, text, at) > at:
+            return self._begin("$", at)
         self.error = f"{character!r} is not allowed there"
-        self.in_envelope = expect == NEXT and len(self.stack) == 1
         return at + (self._loose and character == "/")
 
+    @property
+    def has_keys(self) -> bool:
+        """Whether what was opened last is an object, or the arguments of a call."""
+        return self.stack[-1] == "}" or (self._is_call and len(self.stack) == 1)
+
+    @property
     def _first(self) -> int:
         """What may come first in the innermost object or list, or after a comma in it."""
-        return KEY if self.stack[-1] == "}" or (self._is_call and len(self.stack) == 1) else FIRST
+        return KEY if self.has_keys else FIRST
 
     def _open(self, bracket: str, at: int) -> int:
         self.stack.append(_CLOSERS[bracket])
-        self.expect = self._first()
+        self.expect = self._first
+        self.on_open(bracket)
         if len(self.stack) > self._depth:
             self.too_deep = True
             self.error = f"it nests more than {self._depth} deep"
-        self.sink.open(bracket, at, has_keys=self.expect == KEY)
+            return at
         return at + 1
 
     def _close(self, bracket: str, at: int) -> int:
         if self.stack[-1] != bracket:
             self.error = f"{bracket!r} closes nothing that is open"
-            return at + 1
-        self.sink.close(bracket, at)
+            return at
+        self.on_close(bracket)
         self.stack.pop()
         self._pass()
         return at + 1
@@ -305,44 +272,41 @@ class JSONScanner:
         self.done = not self.stack
         self.expect = OVER if self.done else NEXT
 
-    def _begin(self, inside: str, at: int) -> None:
-        """A key or a value begins."""
+    def _begin(self, inside: str, at: int) -> int:
+        """A key or a value begins, whose text is at `at`."""
         self._inside = inside
-        is_top, is_key = len(self.stack) == 1, self.expect == KEY
-        is_named = is_top and inside != "0" and self._key in self._keys
-        self._capture = [] if is_key or is_named else None
-        if is_key:
-            self.sink.tells = False
-        else:
-            self.sink.begin("" if inside == "0" else inside, at)
+        is_key = self.expect == KEY
+        is_named = len(self.stack) == 1 and inside != "0" and self.key in self.names
+        self._captured = "" if is_key or is_named else None
+        self.tells = not is_key and self.on_value()
+        return at
 
-    def _end(self, at: int) -> None:
-        """The key or value ends before `at`."""
-        quote = self.quote
-        self._inside = ""
-        string = "".join(self._capture or ())
-        if self.expect != KEY:
+    def _end(self, end: int) -> None:
+        """The key or value ends."""
+        captured, quote = self._captured, self.quote
+        is_short = captured is not None and len(captured) < KEPT
+        if self.expect == KEY:
+            self.on_key(end)
+            self.expect = COLON
+            key = captured or ""
+            key = key.strip() if self._mark else key
+            if len(self.stack) == 1:
+                if len(self.first_keys) < _FIRST_KEYS:
+                    self.first_keys.append(key)
+                if key in self._keys:
+                    self.names.setdefault(key, None)
+            self.key = (decode_escapes(key, quote) if quote in _INSIDE else key) if is_short else None
+        else:
             self._pass()
-            if self._capture is not None and len(string) < KEPT and self.names.get(self._key) is None:
-                self.names[self._key] = string
-                self._stopped = self._stops
-            self.sink.end(quote, self.place, at)
-            return
-        self.expect = COLON
-        string = self._key = string.strip() if self._mark else string
-        if len(self.stack) == 1:
-            if len(self.first_keys) < _FIRST_KEYS:
-                self.first_keys.append(string)
-            if string in self._keys:
-                self.names.setdefault(string, None)
-        self.sink.key(
-            decode_escapes(string, quote) if quote in _ESCAPE and "\\" in string else string, quote, self.place, at
-        )
+            self.on_end(end)
+            if is_short and self.names[self.key] is None:
+                self.names[self.key] = captured
+                self.on_name()
+        self._inside = ""
 
     def _word(self, text: str, at: int) -> int:
         """Numbers and words, and keys without quotes, which any cut may split."""
-        pattern = _WORD if self._inside == "0" else _MARKED_KEY if self._mark else _BARE_REST
-        end = end_of(pattern, text, at)
+        end = end_of(_WORD if self._inside == "0" else _MARKED_KEY if self._mark else _BARE_REST, text, at)
         self._tell(text[at:end])
         if end < len(text):
             self._end(end)
@@ -363,52 +327,44 @@ class JSONScanner:
 
     def _tell(self, raw: str, *, is_end: bool = False) -> None:
         if piece := self._take(raw, is_end=is_end):
-            self.sink.text(piece)
+            self.on_text(piece)
 
     def _take(self, raw: str, *, is_end: bool = False) -> str:
         """What more of a key or value means, if that is wanted. The beginning of an escape at its end waits."""
-        if self._capture is not None and len(self._capture) < KEPT:
-            self._capture.append(raw[:KEPT])
-        pending = self._pending
-        if not pending and ("\\" not in raw or self._inside not in _INSIDE):
-            return raw if self.sink.tells else ""
-        if not self.sink.tells:
-            self._pending = "" if is_end else raw[self._end_inside(raw, 0) :]
-            return ""
-        raw = pending + raw
-        is_cut = raw[-1:] == "\\" and not is_end
-        if raw.count("\\") == raw.count("\\n") + is_cut:  # nearly all escapes are line breaks
-            self._pending = "\\" if is_cut else ""
-            return raw[: len(raw) - is_cut].replace("\\n", "\n")
-        whole = len(raw) if is_end else end_of(_UP_TO_CUT, raw)
-        self._pending = raw[whole:]
-        return decode_escapes(raw[:whole], self._inside)
+        if self._captured is not None:
+            self._captured = (self._captured + raw)[:KEPT]
+        if self._pending or ("\\" in raw and self._inside in _INSIDE):
+            raw = self._pending + raw
+            whole = len(raw) if is_end else end_of(_UP_TO_CUT, raw)
+            self._pending = raw[whole:]
+            raw = decode_escapes(raw[:whole], self._inside) if self.tells else ""
+        return raw if self.tells else ""
 
     def _marked(self, text: str, at: int) -> int:
         """In a string between marks: the mark ends it if what follows may follow a string."""
-        mark, end = self._mark, self._end_mark
-        place, after = text.find("<", at), -1
-        while place >= 0 and not is_cut_off(text, place, mark):
-            after = skip_space(text, place + len(mark)) if text.startswith(mark, place) else -1
-            if after >= 0 and (end.startswith(text[after : after + len(end)]) or text[after] in _AFTER_MARK):
+        mark, place = self._mark, text.find("<", at)
+        answer: str | Answer = NO
+        while place >= 0:
+            answer = read_mark(text, place, (mark,))
+            if answer:
+                answer = read_mark(text, skip_space(text, place + len(mark)), self._after_mark)
+            if answer is not NO:
                 break
             place = text.find("<", place + 1)
         stop = place if place >= 0 else len(text)
         self._tell(text[at:stop])
-        if place < 0:
-            return stop
-        if is_cut_off(text, place, mark) or (is_cut_off(text, after, end) and not text.startswith(end, after)):
-            self._stopped = True  # what follows decides
-            return stop
-        self._end(stop)
-        return stop + len(mark)
+        if answer:
+            self._end(stop)
+            return stop + len(mark)
+        self.stopped = answer is MORE
+        return stop
 
     def _comment(self, text: str, at: int) -> int:
         found = (_LINE_END if self._inside == "//" else _COMMENT_END).search(text, at)
         if found is None:
             return len(text)
         if found[0] in ("<", "*"):
-            self._stopped = True  # what follows decides
+            self.stopped = True  # what follows decides
         elif found[0] == "</":
             self.error = "a comment with an end tag in it"
         else:

@@ -5,58 +5,36 @@ Whether the text is JSON is judged when it is whole; nothing is told of what fol
 
 from __future__ import annotations
 
-from xmltools.syntax.json_scanner import JSONScanner, JSONSink
+from xmltools.syntax.json_scanner import JSONScanner
 
 _DEPTH = 64
 
 
-class _Members(JSONSink):
-    """Gathers the strings of the top level: pairs of name and text."""
-
-    __slots__ = ("depth", "found", "name")
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.depth = 0
-        self.name: str | None = None  # a list has none
-        self.found: list[tuple[str, str]] = []
-
-    def open(self, bracket: str, at: int, *, has_keys: bool) -> None:
-        self.depth += 1
-
-    def close(self, bracket: str, at: int) -> None:
-        self.depth -= 1
-
-    def key(self, key: str, quote: str, start: int, end: int) -> None:
-        if self.depth == 1:
-            self.name = key
-
-    def begin(self, quote: str, at: int) -> None:
-        self.tells = self.depth == 1 and self.name is not None and quote == '"'
-
-    def text(self, text: str) -> None:
-        self.found.append((self.name or "", text))
-
-
-class MemberReader:
+class MemberReader(JSONScanner):
     """Reads the text of one object."""
 
-    __slots__ = ("_members", "_scanner")
-
     def __init__(self) -> None:
-        self._members = _Members()
-        self._scanner = JSONScanner(_DEPTH, sink=self._members)
+        super().__init__(_DEPTH)
+        self._found: list[tuple[str, str]] = []  # pairs of name and text
 
     @property
-    def done(self) -> bool:
+    def is_over(self) -> bool:
         """Whether the closing brace was read, or something that is not JSON."""
-        return self._scanner.done or self._scanner.error != ""
+        return self.done or self.error != ""
+
+    def on_value(self) -> bool:
+        """The strings of the top level are wanted; a list has none."""
+        return self.quote == '"' and self.stack == ["}"] and self.key is not None
+
+    def on_text(self, text: str) -> None:
+        """Keep the text of such a string."""
+        self._found.append((self.key or "", text))
 
     def feed(self, text: str) -> list[tuple[str, str]]:
         """Take more text; return what it adds to the strings of the top level, as pairs of name and text."""
-        self._members.found = []
-        self._scanner.scan(text, 0)
-        return self._members.found
+        self._found = []
+        self.scan(text, 0)
+        return self._found
 
     def text(self, text: str) -> str:
         """Take more text; return what it adds to the only string of the top level, whatever its name is."""

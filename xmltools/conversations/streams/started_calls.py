@@ -61,7 +61,7 @@ class NativeCall:
     @property
     def is_whole(self) -> bool:
         """Whether the name is known and the JSON object is closed."""
-        return bool(self._name) and self._members.done
+        return bool(self._name) and self._members.is_over
 
     def write(self, text: str) -> None:
         """Take more of the arguments' JSON."""
@@ -140,7 +140,7 @@ class NativeCall:
         try:
             value, slips = loads(text)
         except JSONError as error:
-            if cut and not self._members.done:
+            if cut and not self._members.is_over:
                 raise _Refused(Code.TRUNCATED, "the reply ended inside the arguments", _TRUNCATED) from None
             raise _Refused(Code.INVALID_JSON, f"the JSON could not be read: {error}", _NO_JSON) from None
         if not isinstance(value, dict):
