@@ -68,8 +68,6 @@ def end_of(pattern: re.Pattern[str], text: str, at: int = 0) -> int:
 
 def decode_escapes(inside: str, quote: str) -> str:
     """Return what a part of the inside of a string in these quotes means. A backslash that begins no escape stays."""
-    if inside.count("\\") == inside.count("\\n"):  # nearly all escapes are line breaks
-        return inside.replace("\\n", "\n")
     if len(inside) > _LONG:  # the same, if it is JSON without slips
         try:
             clean: str = json.loads(f'"{inside}"', strict=False)
@@ -188,11 +186,11 @@ class JSONScanner:
     def string_piece(self, chunk: str) -> str | None:
         """Read a chunk of the string that is open, if it does not end in it.
 
-        Returns its text, decoded, of which `on_text` is not told; nothing, if it is not wanted. None if there is no
-        string, or if it may end in the chunk: nothing was read.
+        Returns its text, decoded, of which `on_text` is not told; nothing, if it is not wanted. None if it may end in
+        the chunk: nothing was read.
         """
-        quote = self.quote
-        if not quote or (quote in chunk and (quote == "<" or chunk.startswith(quote, self._end_inside(chunk, 0)))):
+        quote = self._inside
+        if quote in chunk and (quote == "<" or chunk.startswith(quote, self._end_inside(chunk, 0))):
             return None
         return self._take(chunk)
 
@@ -335,9 +333,14 @@ class JSONScanner:
             self._captured = (self._captured + raw)[:KEPT]
         if self._pending or ("\\" in raw and self._inside in _INSIDE):
             raw = self._pending + raw
-            whole = len(raw) if is_end else end_of(_UP_TO_CUT, raw)
-            self._pending = raw[whole:]
-            raw = decode_escapes(raw[:whole], self._inside) if self.tells else ""
+            is_cut = raw[-1] == "\\" and not is_end
+            if raw.count("\\") == raw.count("\\n") + is_cut:  # nearly all escapes are line breaks
+                self._pending = "\\" if is_cut else ""
+                raw = raw[: len(raw) - is_cut].replace("\\n", "\n")
+            else:
+                whole = len(raw) if is_end else end_of(_UP_TO_CUT, raw)
+                self._pending = raw[whole:]
+                raw = decode_escapes(raw[:whole], self._inside) if self.tells else ""
         return raw if self.tells else ""
 
     def _marked(self, text: str, at: int) -> int:
