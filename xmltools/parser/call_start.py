@@ -73,7 +73,7 @@ def _hear_name(server: str, block: Block) -> None:
 def name_on_trial(block: Block) -> str:
     """The name of the tool of a call on trial, as written, which may be its first key; empty while it is not known."""
     json = block.json if block.dialect.json_name_is_key else None
-    return block.reading.call_id or (next(iter(json.first_keys), "") if json is not None else "")
+    return block.reading.call_id or (next(iter(json.names), "") if json is not None else "")
 
 
 class CallStarts:
@@ -215,7 +215,7 @@ class CallStarts:
         if not trial.knows_tool(name) or not form.is_bare or form.pairs is not None or json is None:
             return trial.knows_tool(name)
         # Its arguments come right before or after the name in the object. Otherwise it is an answer in JSON.
-        keys = [key for key in json.first_keys if key not in _NO_ARGUMENTS]
+        keys = [key for key in json.names if key not in _NO_ARGUMENTS]
         if any(key in form.json_arguments_names for key in keys[:2]):
             return True
         return NO if self.final or len(keys) > 1 or json.done or is_over else MORE

@@ -58,7 +58,7 @@ def _begin_call(block: Block, text: str, at: int) -> int:
         return at + 1
     if not pairs.name and text[at] == "{":
         block.note(Code.JSON_ARGUMENTS, block.base + at, "the call was read from JSON")
-        begin_json_body(block, block.base + at, block.dialect.json_names)
+        begin_json_body(block, block.base + at)
         return at
     if pairs.name:
         begins = ask(block, at, "name", "")

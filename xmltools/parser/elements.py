@@ -59,7 +59,7 @@ def read_body(block: Block, text: str, at: int) -> int:
         return at
     is_json, place = block.dialect.body is _JSON, block.base + at
     if text[at] == "{":
-        begin_json_body(block, place, block.dialect.json_names)
+        begin_json_body(block, place)
     elif text[at] in "[," and is_json and not block.in_list:  # the first call of a list, or another one
         block.in_list = True
         return at + 1
@@ -72,7 +72,7 @@ def read_body(block: Block, text: str, at: int) -> int:
     elif text[at] == "[":
         message = f"the block contains a list of calls; each needs a <{block.dialect.block}> of its own"
         block.give_up(Code.SEVERAL_CALLS, message, place)
-        begin_json_body(block, place)
+        begin_json_body(block, place, has_names=False)
     elif is_json:
         block.give_up(Code.INVALID_JSON, "there is no JSON object where the call belongs", place)
         block.state = State.SKIP

@@ -441,8 +441,7 @@ class ForeignCalls:
 
     def _object(self) -> JSONScanner:
         """What reads the object of a call. One that nests deeper is broken."""
-        dialect = self._dialect
-        return JSONScanner(128, dialect.json_tool_names + dialect.json_arguments_names)
+        return JSONScanner(128, has_names=True)
 
     def _try(self, form: Dialect, start: int, after: int) -> Block:
         """What reads a call in this form, whose delimiter is in the text from `start` to `after`."""

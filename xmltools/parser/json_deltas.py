@@ -14,19 +14,8 @@ from xmltools.tools.schema import ANY, ArrayShape, Shape
 Path = tuple[str | int, ...]
 
 
-class _Frame:
-    """An open object or list: its path, None if it has no deltas, and how many items it had, -1 for an object."""
-
-    __slots__ = ("count", "path", "shape")
-
-    def __init__(self, path: Path | None, shape: Shape, count: int) -> None:
-        self.path = path
-        self.shape = shape
-        self.count = count
-
-
 class JSONObject(JSONScanner):
-    """The JSON in a block: its body, whose `names` are those of the tool and its server, or its arguments.
+    """The JSON in a block: its body, which may have the tool's name, or its arguments.
 
     `start` and `end` are its places in the stream. `element` is the one that holds it, if the rules for values end it.
     `lacks_brace`: its last brace is missing; `extra_brace`: another one followed. `unsure`: the reply ends after it,
@@ -35,12 +24,12 @@ class JSONObject(JSONScanner):
     """
 
     def __init__(
-        self, start: int, dialect: Dialect, depth: int, keys: tuple[str, ...] = (), *, is_body: bool = False
+        self, start: int, dialect: Dialect, depth: int, *, is_body: bool = False, has_names: bool = False
     ) -> None:
         pairs = None if is_body else dialect.pairs
         super().__init__(
             depth,
-            keys,
+            has_names=has_names,
             loose=dialect.body is not Body.ELEMENTS,
             is_call=pairs is not None and pairs.python,
             mark="" if pairs is None else pairs.quote,
@@ -57,7 +46,8 @@ class JSONObject(JSONScanner):
         self.path: Path = ()
         self._shape: Shape | None = None
         self._within: tuple[str, ...] = ()
-        self._frames: list[_Frame] = []
+        # What is open: its path, None if it has no deltas, its shape, and how many items it had, -1 for an object.
+        self._frames: list[tuple[Path | None, Shape, int]] = []
 
     def begin_deltas(self, shape: Shape | None, keys: tuple[str, ...]) -> None:
         """The tool is named. `shape` is that of the arguments, if it is known; `keys` are those that may have the
@@ -70,7 +60,7 @@ class JSONObject(JSONScanner):
         """Stop after a name, which may be that of the tool."""
         self.stopped = True
 
-    def on_open(self, bracket: str) -> None:
+    def on_open(self) -> None:
         """Find the path and the shape of an object or list."""
         path: Path | None
         if self._frames:
@@ -84,9 +74,9 @@ class JSONObject(JSONScanner):
             is_usual = not keys or key == keys[0]
             is_arguments = is_usual or (key in keys and not shape.has_property(key or ""))
             path = () if self.has_keys and is_arguments else None
-        self._frames.append(_Frame(path, shape, -1 if self.has_keys else 0))
+        self._frames.append((path, shape, -1 if self.has_keys else 0))
 
-    def on_close(self, bracket: str) -> None:
+    def on_close(self) -> None:
         """Go back to what the object or list is in."""
         if self._frames:
             self._frames.pop()
@@ -107,13 +97,13 @@ class JSONObject(JSONScanner):
 
     def _next(self) -> tuple[Path | None, Shape]:
         """The path and the shape of the next value in the innermost object or list."""
-        frame, key = self._frames[-1], self.key
-        path, shape, number = frame.path, frame.shape, frame.count
+        path, shape, number = self._frames[-1]
+        key = self.key
         if path is None:
             return None, ANY
         if number < 0:
             return (None, ANY) if key is None else ((*path, key), shape.child(key))
-        frame.count += 1
+        self._frames[-1] = path, shape, number + 1
         array = next((each for each in shape.alternatives if isinstance(each, ArrayShape)), None)
         if array is None and not shape.is_any:
             return None, ANY

@@ -90,12 +90,12 @@ class Envelope:
             if proposed is not None:
                 block.note_opener(Code.IGNORED_ATTRIBUTE, "attributes of the block were skipped")
             self._rest = self._unwrap(members)
-            block.name = self._take_name(self._tool_key())
+            block.name = self._take_name(self._tool_keys(), dialect.json_tool_name)
         block.resolve_name()
         if block.reading.call_id is not None and block.name != announced:
             self._refuse(Code.DUPLICATE_FIELD, f"both {announced} and {block.name} are named as the tool")
         servers = [key for key in dialect.json_server_name if key in self._rest and self._names_server(key)]
-        block.server = self._take_name(self._one_of(servers, dialect.json_server_name))
+        block.server = self._take_name(servers, dialect.json_server_name)
 
     def arguments(self, shape: Shape) -> dict[str, Any]:
         """The arguments: the value of their key, and those beside the name. `shape` is that of the tool, or ANY."""
@@ -128,14 +128,12 @@ class Envelope:
     def _is_beside(self, key: str, is_given: bool, shape: Shape) -> bool:
         """Is this key of the body an argument? `is_given`: it is one of those in their place."""
         is_typed, is_wrapped, is_declared = not shape.is_any, self._is_wrapped, shape.has_property(key)
-        is_missing = is_declared and not is_given
-        is_known = is_declared
-        if key in _OF_APIS and _is_of_an_api(key, self._rest[key]):
+        is_known, is_missing = is_declared, is_declared and not is_given
+        if _is_of_an_api(key, self._rest[key]):
             is_ignored = is_wrapped or not is_declared
-        elif key in _OF_APIS:
-            is_ignored = is_wrapped and not is_missing
-        elif key in _THOUGHTS:
-            is_ignored = not is_missing and (is_wrapped or (is_typed and not is_declared))
+        elif key in _OF_APIS or key in _THOUGHTS:
+            is_thought = key in _THOUGHTS and is_typed and not is_declared
+            is_ignored = not is_missing and (is_wrapped or is_thought)
         else:  # if the schema lists the arguments, what it does not know is none
             is_known = is_typed and shape.knows(key, "")
             is_ignored = is_wrapped and is_typed and not is_known
@@ -155,12 +153,12 @@ class Envelope:
     def _says_name(self, proposed: str, members: dict[str, Any]) -> bool:
         """Does the body name the tool, as the opener does? A key that may be an argument does not count (protocol,
         2.6)."""
-        dialect, toolbox = self._dialect, self._block.reading.toolbox
-        tool = toolbox.resolve(proposed) if toolbox is not None else None
-        if toolbox is not None and tool is not None:
+        block, dialect = self._block, self._dialect
+        toolbox = block.reading.toolbox
+        if tool := toolbox and toolbox.resolve(proposed):
             shape = self._shape(tool)
             named = [_text(members, key) for key in dialect.json_tool_names if not shape.has_property(key)]
-            return any(toolbox.resolve(name) is not None for name in named)
+            return any(map(block.knows_tool, named))
         wrapper = self._wrapper_in(members)
         keys = (members if wrapper is None else members[wrapper]).keys()
         return not (keys.isdisjoint(dialect.json_tool_names) or keys.isdisjoint(dialect.json_arguments_names))
@@ -197,8 +195,8 @@ class Envelope:
     def _wrapper_in(self, members: dict[str, Any]) -> str | None:
         return next((key for key in self._dialect.json_wrappers if isinstance(members.get(key), dict)), None)
 
-    def _tool_key(self) -> str | None:
-        """The key that names the tool."""
+    def _tool_keys(self) -> list[str]:
+        """The keys that name the tool."""
         rest, dialect = self._rest, self._dialect
         found = [key for key in dialect.json_tool_names if key in rest]
         if len(found) > 1:
@@ -206,7 +204,7 @@ class Envelope:
             chosen = tools[0] if len(tools) == 1 else found[0]
             shape = self._shape(_text(rest, chosen))
             found = [chosen, *(key for key in found if not shape.has_property(key))]
-        return self._one_of(found, dialect.json_tool_name)
+        return found
 
     def _names_server(self, key: str) -> bool:
         """Does the key name the server, and is no argument?"""
@@ -229,12 +227,12 @@ class Envelope:
             self._said.setdefault(Code.JSON_KEY, f"the key {found[0]!r} was read as {usual[0]!r}")
         return found[0] if found else None
 
-    def _take_name(self, key: str | None) -> str | None:
+    def _take_name(self, keys: list[str], usual: tuple[str, ...]) -> str | None:
+        key = self._one_of(keys, usual)
         value = self._rest.pop(key) if key is not None else None
         if value is None:
             return None
-        name = value.strip(SPACES) if isinstance(value, str) else None
-        if name is None or not is_valid_name(name):
+        if not isinstance(value, str) or not is_valid_name(name := value.strip(SPACES)):
             self._refuse(Code.INVALID_NAME, f"{value!r:.60} is no name")
         return name or None
 

@@ -31,9 +31,9 @@ _MORE_JSON: Final = "{}[]\"',:"
 """What begins a part of JSON."""
 
 
-def begin_json_body(block: Block, place: int, keys: tuple[str, ...] = ()) -> None:
-    """The body is JSON, from `place` on; the values of these keys name the tool."""
-    block.json = JSONObject(place, block.dialect, block.reading.limits.depth, keys, is_body=True)
+def begin_json_body(block: Block, place: int, *, has_names: bool = True) -> None:
+    """The body is JSON, from `place` on, in which the tool may be named."""
+    block.json = JSONObject(place, block.dialect, block.reading.limits.depth, is_body=True, has_names=has_names)
     block.state = State.JSON
 
 
@@ -61,7 +61,7 @@ def begin_json_leaf(block: Block, start: int) -> None:
 
 def read_json(block: Block, text: str, at: int) -> int:
     """State: in a JSON object."""
-    json, dialect, pairs = _json(block), block.dialect, block.dialect.pairs
+    json, dialect = _json(block), block.dialect
     json.events = [] if block.discard else block.reading.events
     end = json.scan(text, at)
     if json.is_body:
@@ -74,12 +74,13 @@ def read_json(block: Block, text: str, at: int) -> int:
             is_over = not dialect.separator
         else:
             block.arguments_closed = json.done and len(block.stack) == 1
-            is_over = pairs is not None and not pairs.end
+            is_over = dialect.pairs is not None and not dialect.pairs.end
         block.done = json.done and is_over and not dialect.closer and not block.in_list
     elif json.error and not json.is_body and block.stack[-1].is_arguments and not json.too_deep:
         begin_json_leaf(block, json.start)  # no JSON, but perhaps JSON with entities: its end tag ends it
     elif json.error:
-        _refuse_json(block, json, end)
+        code = Code.LIMIT_EXCEEDED if json.too_deep else Code.INVALID_JSON
+        _refuse(block, end, f"the {dialect.notation} could not be read: {json.error}", code)
     elif end == at:
         return -1
     return end
@@ -107,7 +108,7 @@ def _take_name(block: Block, json: JSONObject) -> None:
         return
     for key, value in json.names.items():
         value = (value or "").strip(SPACES)
-        if not value or "\\" in value or not is_valid_name(value):
+        if key not in block.dialect.json_names or not value or "\\" in value or not is_valid_name(value):
             continue
         if key in block.dialect.json_server_name:
             block.server = value
@@ -143,7 +144,7 @@ def read_json_end(block: Block, text: str, at: int) -> int:
         return _after_arguments(block, json, text, at)
     if in_list and character in ",]" and not json.lacks_brace:
         return _read_list(block, text, at)
-    fence = read_fence(text, at) if character in "`~" else NO
+    fence = read_fence(text, at)
     if fence is MORE:
         return -1
     if fence:
@@ -187,7 +188,7 @@ def _separate(block: Block, text: str, at: int, here: int) -> int:
     if after == len(text) and after - at <= OPENER_SPACE and not block.reading.final:
         return -1
     block.done = True
-    if after == len(text) or text[after] != "{" or after - at > OPENER_SPACE:
+    if not text.startswith("{", after) or after - at > OPENER_SPACE:
         return at
     block.again = True
     return after
@@ -229,7 +230,7 @@ def _after_arguments(block: Block, json: JSONObject, text: str, at: int) -> int:
         if mark is MORE:
             return -1
         if mark is NO:
-            return _refuse_json(block, json, at)
+            return _refuse(block, at, "the JSON could not be read: '<' is not allowed there")
         block.note(Code.JSON_MISSING_BRACE, block.base + at, "the last brace of the arguments is missing")
         block.arguments_closed = True
     block.state = State.PAIRS if pairs.end else State.PAIRS_END
@@ -242,17 +243,15 @@ def _after_body(block: Block, json: JSONObject, text: str, at: int) -> int:
     mark = read_mark(text, at, (dialect.end, *(dialect.turn_ends if is_whole else ())))
     if mark is MORE:
         return -1
-    if mark == dialect.end and mark and not in_list:
+    if mark and mark == dialect.end and not in_list:
         _end_body(block, json, at)
         return at + len(mark)
     if mark and is_whole:
         block.end_early(block.base + at)
         return at
-    # A `<` with which the text ends may begin an end tag, also where calls begin with another character.
-    tag = MORE if at + 1 == len(text) else read_end_tag(text, at)
+    tag = read_end_tag(text, at)
     if tag and block.is_block(tag.name) and not in_list:
         _end_body(block, json, at)
-        block.close_element(tag.name, block.base + at)
         return tag.end
     if tag and is_whole:
         block.note(Code.STRAY_END_TAG, block.base + at, f"</{tag.name}> ends nothing that is open")
@@ -292,18 +291,12 @@ def _past_misspelt_end(block: Block, text: str, at: int) -> int:
     return after
 
 
-def _refuse(block: Block, at: int) -> int:
-    return _skip_rest(
-        block, at, Code.INVALID_JSON, "there is something between the JSON object and the end of the block"
-    )
-
-
-def _refuse_json(block: Block, json: JSONObject, at: int) -> int:
-    code = Code.LIMIT_EXCEEDED if json.too_deep else Code.INVALID_JSON
-    return _skip_rest(block, at, code, f"the {block.dialect.notation} could not be read: {json.error}")
-
-
-def _skip_rest(block: Block, at: int, code: Code, message: str) -> int:
+def _refuse(
+    block: Block,
+    at: int,
+    message: str = "there is something between the JSON object and the end of the block",
+    code: Code = Code.INVALID_JSON,
+) -> int:
     block.give_up(code, message, block.base + at)
     block.state = State.SKIP
     return at
@@ -318,7 +311,7 @@ def skip_body(block: Block, text: str, at: int) -> int:
     place = text.find("<", at)
     if place != at:
         return place if place > at else len(text)
-    tag = MORE if at + 1 == len(text) else read_end_tag(text, at)
+    tag = read_end_tag(text, at)
     opens = block.opens_block(text, at) if is_after and not block.in_list else NO
     if (tag is MORE or opens is MORE) and not (is_after and block.reading.final):
         return -1

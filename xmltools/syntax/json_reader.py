@@ -66,8 +66,17 @@ def loads(text: str, *, depth: int = 64) -> tuple[Any, list[Slip]]:
 
 def loads_clean(text: str, depth: int) -> Any:
     """Read JSON that needs no repair. Raises `JSONError`, or what `json` raises, for any other text."""
-    _check_depth(text, depth)
-    _check_surrogates(text)
+    # Counting brackets is fast and settles most texts; the scan that knows strings is for the others.
+    if text.count("{") + text.count("[") > depth:
+        level = 0
+        for match in _NESTING.finditer(text):
+            level += 1 if match[0] in "[{" else -(match[0] in "]}")
+            if level > depth:
+                raise JSONDepthError(f"more than {depth} levels of nesting", match.start())
+    if raw := None if text.isascii() else _SURROGATE.search(text):
+        raise JSONError("a surrogate that is half a character", raw.start())
+    if ("\\ud" in text or "\\uD" in text) and (end := end_of(_PAIRED, text)) < len(text):
+        raise JSONError("an escaped surrogate that is half a character", end)
     return _decode(text)
 
 
@@ -135,25 +144,6 @@ _PAIRED = late_pattern(
 """Text up to the first escape of a surrogate that has no partner."""
 
 
-def _check_depth(text: str, limit: int) -> None:
-    # Counting brackets is fast and settles most texts; the scan that knows strings is for the others.
-    if text.count("{") + text.count("[") <= limit:
-        return
-    level = 0
-    for match in _NESTING.finditer(text):
-        level += 1 if match[0] in "[{" else -(match[0] in "]}")
-        if level > limit:
-            raise JSONDepthError(f"more than {limit} levels of nesting", match.start())
-
-
-def _check_surrogates(text: str) -> None:
-    raw = None if text.isascii() else _SURROGATE.search(text)
-    if raw:
-        raise JSONError("a surrogate that is half a character", raw.start())
-    if ("\\ud" in text or "\\uD" in text) and (end := end_of(_PAIRED, text)) < len(text):
-        raise JSONError("an escaped surrogate that is half a character", end)
-
-
 # JSON, which the standard library reads, with hooks that refuse. A hook does not know where it is.
 
 
@@ -185,9 +175,8 @@ def max_digits() -> int:
 
 
 def _integer(literal: str) -> int:
-    most = max_digits() if len(literal) > sys.int_info.str_digits_check_threshold else MAX_DIGITS
-    if len(literal.lstrip("-")) > most:
-        raise _RefusedError(f"an integer of more than {most} digits")
+    if len(literal) > sys.int_info.str_digits_check_threshold and len(literal.lstrip("-")) > max_digits():
+        raise _RefusedError(f"an integer of more than {max_digits()} digits")
     return int(literal)
 
 
@@ -234,7 +223,6 @@ class _LenientReader(JSONScanner):
         self.slips: dict[Code, Slip] = {}
         self.open: list[list[Any]] = [[]]  # what is in each open object or list: in an object, keys with their places
         self.comma = -1  # the last one
-        self.last_comma = -1  # the first one after a last member
         self.escape = -1  # the first one that only Python has
 
     def read(self) -> tuple[Any, list[Slip]]:
@@ -255,29 +243,34 @@ class _LenientReader(JSONScanner):
                 at = self.skip(text, at + 1)
         if at < len(self.source):
             raise JSONError("more text after the value", at)
-        if not self.is_literal and Code.PYTHON_LITERAL not in self.slips:
-            if self.last_comma >= 0:
-                self.note(Code.JSON_TRAILING_COMMA, "dropped a comma after a last member", self.last_comma)
-        elif self.escape >= 0:
-            raise JSONEscapeError("an escape that Python has and JSON has not", self.escape)
+        if self.is_literal or Code.PYTHON_LITERAL in self.slips:
+            self.slips.pop(Code.JSON_TRAILING_COMMA, None)  # Python has it
+            if self.escape >= 0:
+                raise JSONEscapeError("an escape that Python has and JSON has not", self.escape)
         return value, sorted(self.slips.values(), key=lambda slip: slip[1])
+
+    def skip(self, text: str, at: int) -> int:
+        """Return the place of what follows the value, after white space and comments; something does."""
+        self.done, self.error = False, ""
+        self.scan(text, at)
+        return self.place
 
     def note(self, code: Code, message: str, place: int) -> None:
         """Report a slip."""
         if code is not Code.PYTHON_LITERAL or not self.is_literal:
             self.slips.setdefault(code, (code, place, message))
 
-    def on_open(self, bracket: str) -> None:
+    def on_open(self) -> None:
         """Overrides the method of `JSONScanner`, as those that follow do."""
-        if bracket == "(" and not self.has_keys:
+        if self.stack[-1] == ")" and not self.has_keys:
             self.note(Code.PYTHON_LITERAL, "read a tuple as a list", self.place)
         self.open.append([])
 
-    def on_close(self, bracket: str) -> None:
+    def on_close(self) -> None:
         items = self.open.pop()
         if items and self.expect != NEXT:
-            self.last_comma = self.comma if self.last_comma < 0 else self.last_comma
-        elif bracket == ")" and len(items) == 1:
+            self.note(Code.JSON_TRAILING_COMMA, "dropped a comma after a last member", self.comma)
+        elif self.stack[-1] == ")" and len(items) == 1:
             raise JSONError("a tuple of one item needs a comma", self.place)
         if not self.has_keys:
             self.open[-1].append(items)

@@ -34,10 +34,9 @@ _BARE_REST = re.compile(r"[\w$-]*+", re.ASCII)
 _MARKED_KEY = re.compile(r"[^\r\n:={}\[\]<\"',]*+")
 _LINE_END = re.compile(r"[\r\n]|<(?:/|\Z)")
 _COMMENT_END = re.compile(r"\*(?:/|\Z)|<(?:/|\Z)")
-KEPT: Final = 300
+_KEPT: Final = 300
 """Characters that are kept of a name."""
-_FIRST_KEYS: Final = 4
-"""Keys that are kept of an object."""
+_MOST_NAMES: Final = 100
 
 # Strings. All patterns are possessive: no backtracking, so linear time.
 
@@ -90,12 +89,11 @@ class JSONScanner:
     `too_deep`: it nests deeper than `depth`. `stack` holds what closes all that is open, `expect` what may come next.
     Raw line breaks in strings and trailing commas are let through.
 
-    `key` is the last key that was read, decoded; None if it is too long for a name. `names` holds those of the `keys`
-    that came at the top level, with their short strings, so that a call's name is known before its end. `first_keys`
-    are the first keys of the top level. `loose`: keys without quotes, and comments, are let through too. `is_call`: the
-    text is the arguments of a call in Python, from its bracket on. `mark` is around strings in which nothing is
-    escaped; keys have no quotes; `end`, which is not empty then, may follow such a string, if the last brace is
-    missing.
+    `key` is the last key that was read, decoded; None if it is too long for a name. If it `has_names`, `names` holds
+    the keys of the top level, with their strings if these are short, so that the name of a call is known before its
+    end. `loose`: keys without quotes, and comments, are let through. `is_call`: the text is the arguments of a call in
+    Python, from its bracket on. `mark` is around strings in which nothing is escaped; keys have no quotes; `end`, which
+    is not empty then, may follow such a string, if the last brace is missing.
 
     A subclass is told of each part when it is read, at `place` in the text that is scanned (see the methods `on_...`).
     """
@@ -103,15 +101,15 @@ class JSONScanner:
     def __init__(
         self,
         depth: int,
-        keys: tuple[str, ...] = (),
         *,
+        has_names: bool = False,
         loose: bool = False,
         is_call: bool = False,
         mark: str = "",
         end: str = "",
     ) -> None:
         self._depth = depth
-        self._keys = keys
+        self._has_names = has_names
         self._loose = loose or mark != ""
         self._is_call = is_call
         self._mark = mark
@@ -120,7 +118,7 @@ class JSONScanner:
         self._colons = ("=", ":") if is_call else (":=", ":=") if mark else (":", ":")
         self._inside = ""  # the string's quote, `0` in a number or word, `$` in a key without quotes, or `//`, `/*`
         self._pending = ""  # the beginning of an escape
-        self._captured: str | None = None  # the beginning of a key, or of the string of one of the `keys`
+        self._captured: str | None = None  # a key, or the string of a name, while it is short
         self.tells = False  # the text of the string, number or word is wanted
         self.stopped = False
         self.place = 0
@@ -130,13 +128,12 @@ class JSONScanner:
         self.done = False
         self.error = ""
         self.too_deep = False
-        self.names: dict[str | None, str | None] = {}
-        self.first_keys: list[str] = []
+        self.names: dict[str, str | None] = {}
 
-    def on_open(self, bracket: str) -> None:
+    def on_open(self) -> None:
         """An object, list or tuple has begun; keys are expected in an object."""
 
-    def on_close(self, bracket: str) -> None:
+    def on_close(self) -> None:
         """What was opened last ends."""
 
     def on_sign(self, character: str) -> None:
@@ -146,7 +143,7 @@ class JSONScanner:
         """A key ends, before its quote."""
 
     def on_name(self) -> None:
-        """One of the `names` has its string."""
+        """One of the `names` has a short string."""
 
     def on_value(self) -> bool:
         """A string, number or word begins. Returns whether its text is wanted."""
@@ -176,12 +173,6 @@ class JSONScanner:
             else:
                 at = self._comment(text, at)
         return at
-
-    def skip(self, text: str, at: int) -> int:
-        """Return the place of what follows the object, after white space and comments; something does."""
-        self.done, self.error = False, ""
-        self.scan(text, at)
-        return self.place
 
     def string_piece(self, chunk: str) -> str | None:
         """Read a chunk of the string that is open, if it does not end in it.
@@ -249,7 +240,7 @@ class JSONScanner:
     def _open(self, bracket: str, at: int) -> int:
         self.stack.append(_CLOSERS[bracket])
         self.expect = self._first
-        self.on_open(bracket)
+        self.on_open()
         if len(self.stack) > self._depth:
             self.too_deep = True
             self.error = f"it nests more than {self._depth} deep"
@@ -260,7 +251,7 @@ class JSONScanner:
         if self.stack[-1] != bracket:
             self.error = f"{bracket!r} closes nothing that is open"
             return at
-        self.on_close(bracket)
+        self.on_close()
         self.stack.pop()
         self._pass()
         return at + 1
@@ -281,24 +272,19 @@ class JSONScanner:
 
     def _end(self, end: int) -> None:
         """The key or value ends."""
-        captured, quote = self._captured, self.quote
-        is_short = captured is not None and len(captured) < KEPT
+        captured, key = self._captured, self.key
         if self.expect == KEY:
             self.on_key(end)
             self.expect = COLON
-            key = captured or ""
-            key = key.strip() if self._mark else key
-            if len(self.stack) == 1:
-                if len(self.first_keys) < _FIRST_KEYS:
-                    self.first_keys.append(key)
-                if key in self._keys:
-                    self.names.setdefault(key, None)
-            self.key = (decode_escapes(key, quote) if quote in _INSIDE else key) if is_short else None
+            key = captured.strip() if captured and self._mark else captured
+            if key is not None and self._has_names and len(self.stack) == 1 and len(self.names) < _MOST_NAMES:
+                self.names.setdefault(key, None)
+            self.key = decode_escapes(key, self.quote) if key and self.quote in _ESCAPE else key
         else:
             self._pass()
             self.on_end(end)
-            if is_short and self.names[self.key] is None:
-                self.names[self.key] = captured
+            if captured is not None and key is not None and self.names[key] is None:
+                self.names[key] = captured
                 self.on_name()
         self._inside = ""
 
@@ -330,7 +316,8 @@ class JSONScanner:
     def _take(self, raw: str, *, is_end: bool = False) -> str:
         """What more of a key or value means, if that is wanted. The beginning of an escape at its end waits."""
         if self._captured is not None:
-            self._captured = (self._captured + raw)[:KEPT]
+            captured = self._captured + raw
+            self._captured = captured if len(captured) < _KEPT else None
         if self._pending or ("\\" in raw and self._inside in _INSIDE):
             raw = self._pending + raw
             is_cut = raw[-1] == "\\" and not is_end

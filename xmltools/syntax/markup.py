@@ -62,7 +62,7 @@ _START = late_pattern(
     rf"<({_W}*)(?:({_NAME})((?:{_W}+{_NAME}(?:{_VALUE})?)*){_W}*(/?)>"
     rf"|(?:{_NAME}(?:{_W}+{_NAME}(?:{_VALUE})?)*(?:{_W}+{_NAME}{_VALUE_PART}|{_W}*/?))?{_CUT})"
 )
-_END = re.compile(rf"</({_W}*)(?:({_NAME}){_W}*>|(?:{_NAME}{_W}*)?{_CUT})")
+_END = re.compile(rf"</({_W}*)({_NAME}){_W}*>|<(?:/{_W}*(?:{_NAME}{_W}*)?)?{_CUT}")
 _VALUED = late_pattern(rf"<([A-Za-z]+)(?:={_W}*[\"']?([^ \t\r\n<>\"']+)[\"']?{_W}*>|(?:=[^<>]*)?{_CUT})")
 _CHAT_TOKEN = late_pattern(
     rf"<(?:[|\uff5c][^<>|\uff5c\s]{{1,40}}[|\uff5c]>|[|\uff5c]?[^<>|\uff5c\s]{{0,40}}[|\uff5c]?{_CUT})"
@@ -173,7 +173,7 @@ def read_chat_token(text: str, at: int) -> int | Answer:
 
 
 def read_end_tag(text: str, at: int) -> Tag | Answer:
-    """An end tag at `</`."""
+    """An end tag at `<`."""
     found = read_token(_END, text, at)
     return found and Tag(found[2], found.end(), bool(found[1]))
 
