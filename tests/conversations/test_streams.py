@@ -658,6 +658,9 @@ def test_calls_of_odd_servers_are_read(chunks: list[dict[str, Any]], expected: A
         ('{"path": "a', "length", Code.TRUNCATED),
         ('{"path": "a', None, Code.TRUNCATED),
         ('{"path": a}', "length", Code.INVALID_JSON),
+        # What is wrong before the end of a reply that was cut off comes first, as in a block.
+        ('{"path": "a" "b', "length", Code.INVALID_JSON),
+        ('{"path": "a", mode', None, Code.INVALID_JSON),
         ('{"path": "a"} x', "stop", Code.INVALID_JSON),
         ('{"path": "a", "path": "b"}', "stop", Code.INVALID_JSON),
         ('{"path": "\\ud83d"}', "stop", Code.INVALID_JSON),

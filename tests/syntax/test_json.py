@@ -35,6 +35,7 @@ def test_reads_what_json_writes(value, ascii_only, indent):
         ('{"a": 1, "a": 2}', "repeated", 9),
         ('{"b": {"a": 1}, "a": 1, "\\u0061": 2}', "repeated", 24),
         ("[1, NaN]", "NaN", 4),
+        ("[1, NaN x]", "NaN", 4),
         ("[Infinity]", "Infinity", 1),
         ("[-Infinity]", "Infinity", 1),
         ("[1, 1e400]", "too large", 4),
@@ -280,6 +281,10 @@ def test_time_is_linear(family):
         ("(a=[1 2])", "'2' is not allowed there", 6),
         ("(a=)", "')' is not allowed there", 3),
         ("(a=nobody)", "expected a value", 3),
+        ("(a=1-2)", "expected a value", 3),
+        ("(a=1e999, b=2)", "a number that is too large", 3),
+        ("(a=1, a=2)", "a key that is repeated", 6),
+        ("(a=1, /* b */ c=2)", "'/' is not allowed there", 6),
     ],
 )
 def test_what_is_wrong_in_a_call_of_python_is_said_with_its_place(text, message, offset):

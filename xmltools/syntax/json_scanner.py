@@ -225,7 +225,7 @@ class JSONScanner:
         if self._loose and expect == KEY and end_of(_MARKED_KEY if mark else _BARE_KEY, text, at) > at:
             return self._begin("$", at)
         self.error = f"{character!r} is not allowed there"
-        return at + (self._loose and character == "/")
+        return at + (self._loose and character == "/")  # what is wrong is that no comment begins
 
     @property
     def has_keys(self) -> bool:
