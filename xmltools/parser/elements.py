@@ -72,7 +72,7 @@ def read_body(block: Block, text: str, at: int) -> int:
     elif text[at] == "[":
         message = f"the block contains a list of calls; each needs a <{block.dialect.block}> of its own"
         block.give_up(Code.SEVERAL_CALLS, message, place)
-        begin_json_body(block, place, has_names=False)
+        begin_json_body(block, place)
     elif is_json:
         block.give_up(Code.INVALID_JSON, "there is no JSON object where the call belongs", place)
         block.state = State.SKIP

@@ -23,13 +23,11 @@ class JSONObject(JSONScanner):
     that is being read, if it `tells`.
     """
 
-    def __init__(
-        self, start: int, dialect: Dialect, depth: int, *, is_body: bool = False, has_names: bool = False
-    ) -> None:
+    def __init__(self, start: int, dialect: Dialect, depth: int, *, is_body: bool = False) -> None:
         pairs = None if is_body else dialect.pairs
         super().__init__(
             depth,
-            has_names=has_names,
+            has_names=is_body,
             loose=dialect.body is not Body.ELEMENTS,
             is_call=pairs is not None and pairs.python,
             mark="" if pairs is None else pairs.quote,
@@ -104,7 +102,7 @@ class JSONObject(JSONScanner):
         if number < 0:
             return (None, ANY) if key is None else ((*path, key), shape.child(key))
         self._frames[-1] = path, shape, number + 1
-        array = next((each for each in shape.alternatives if isinstance(each, ArrayShape)), None)
-        if array is None and not shape.is_any:
-            return None, ANY
-        return (*path, number), array.item(number) if array is not None else ANY
+        for each in shape.alternatives:
+            if isinstance(each, ArrayShape):
+                return (*path, number), each.item(number)
+        return (*path, number) if shape.is_any else None, ANY

@@ -102,8 +102,7 @@ class Envelope:
         block, json, dialect, rest = self._block, self._json, self._dialect, self._rest
         usual = [key for key in dialect.json_arguments if key in rest][:1]
         others = [key for key in dialect.json_arguments_names if key in rest and not shape.has_property(key)]
-        wrapper = self._one_of([*usual, *others], dialect.json_arguments)
-        value = rest.pop(wrapper) if wrapper is not None else None
+        wrapper, value = self._take([*usual, *others], dialect.json_arguments)
         if isinstance(value, str):
             block.note(Code.JSON_STRING, json.start, "the arguments were a string that contains JSON")
             value = read_object_of(block, json, value, -1)
@@ -218,18 +217,19 @@ class Envelope:
         toolbox = self._block.reading.toolbox
         return (toolbox and toolbox.guess(name or "", None, self._dialect.default_server)) or ANY
 
-    def _one_of(self, keys: list[str], usual: tuple[str, ...]) -> str | None:
-        """The one key of these, None if there is none."""
+    def _take(self, keys: list[str], usual: tuple[str, ...]) -> tuple[str | None, Any]:
+        """The one key of these and its value, which are taken out of the body; None if there is none."""
         found = list(dict.fromkeys(keys))
         if len(found) > 1:
             self._refuse(Code.DUPLICATE_FIELD, f"{' and '.join(found)} mean the same")
-        if found and found[0] not in usual:
+        if not found:
+            return None, None
+        if found[0] not in usual:
             self._said.setdefault(Code.JSON_KEY, f"the key {found[0]!r} was read as {usual[0]!r}")
-        return found[0] if found else None
+        return found[0], self._rest.pop(found[0])
 
     def _take_name(self, keys: list[str], usual: tuple[str, ...]) -> str | None:
-        key = self._one_of(keys, usual)
-        value = self._rest.pop(key) if key is not None else None
+        _, value = self._take(keys, usual)
         if value is None:
             return None
         if not isinstance(value, str) or not is_valid_name(name := value.strip(SPACES)):

@@ -31,9 +31,9 @@ _MORE_JSON: Final = "{}[]\"',:"
 """What begins a part of JSON."""
 
 
-def begin_json_body(block: Block, place: int, *, has_names: bool = True) -> None:
-    """The body is JSON, from `place` on, in which the tool may be named."""
-    block.json = JSONObject(place, block.dialect, block.reading.limits.depth, is_body=True, has_names=has_names)
+def begin_json_body(block: Block, place: int) -> None:
+    """The body is JSON, from `place` on."""
+    block.json = JSONObject(place, block.dialect, block.reading.limits.depth, is_body=True)
     block.state = State.JSON
 
 

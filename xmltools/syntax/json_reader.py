@@ -16,7 +16,7 @@ import sys
 from typing import Any, ClassVar, Final, NoReturn
 
 from xmltools.errors import Code
-from xmltools.syntax.json_scanner import ESCAPES, NEXT, JSONScanner, decode_escapes, end_of, up_to
+from xmltools.syntax.json_scanner import ESCAPES, KEY, NEXT, JSONScanner, decode_escapes, end_of, up_to
 from xmltools.syntax.late_patterns import late_pattern
 from xmltools.syntax.markup import SPACES
 
@@ -107,17 +107,16 @@ def loads_call(text: str, mark: str = "", *, depth: int = 64) -> tuple[dict[str,
 
 
 def _read(text: str, depth: int, *, loose: bool = False, is_lenient: bool = False) -> tuple[Any, list[Slip]]:
-    refused: JSONError | None = None
-    place = 0
     try:
         return loads_clean(text, depth), []
     except (json.JSONDecodeError, _RefusedError, RecursionError):
-        pass
+        refused = None
     except JSONError as error:
         if not is_lenient:
             raise
         refused = error
     reader = _LenientReader(text, depth, loose=loose)
+    place = 0
     try:
         read = reader.read()
         if is_lenient or _STRICT.issuperset(reader.slips):
@@ -292,22 +291,18 @@ class _LenientReader(JSONScanner):
                 raise JSONError("'/' is not allowed there", self.place)
             self.note(Code.STRAY_TEXT, "dropped a comment", self.place)
 
-    def on_key(self, end: int) -> None:
-        start, is_string = self.place, self.quote != ""
-        if is_string:
-            key = self.string(end)
-        else:
-            key = self.source[start:end].strip()
-            self.note(Code.PYTHON_LITERAL, "read a key without quotes", start)
-        if self._is_call and len(self.stack) == 1:
-            if is_string or not (key.isidentifier() and key.isascii()):
-                raise JSONError("expected an argument with its name", start)
-        elif self._is_call and not is_string:
-            raise JSONError("expected a key in quotes", start)
-        self.open[-1].append((key, start))
-
     def on_end(self, end: int) -> None:
-        self.open[-1].append(self.string(end) if self.quote else self.scalar(self.source[self.place : end]))
+        start, is_string, is_top = self.place, self.quote != "", len(self.stack) == 1
+        word = self.string(end) if is_string else self.source[start:end]
+        if self.expect != KEY:
+            self.open[-1].append(word if is_string else self.scalar(word))
+            return
+        if not is_string:
+            word = word.strip()
+            self.note(Code.PYTHON_LITERAL, "read a key without quotes", start)
+        if self._is_call and (is_string == is_top or (is_top and not word.isidentifier())):
+            raise JSONError("expected an argument with its name" if is_top else "expected a key in quotes", start)
+        self.open[-1].append((word, start))
 
     def scalar(self, word: str) -> Any:
         """Return the number that is written, or the constant."""

@@ -139,9 +139,6 @@ class JSONScanner:
     def on_sign(self, character: str) -> None:
         """A comma, a colon (or `=`), or the slash of a comment."""
 
-    def on_key(self, end: int) -> None:
-        """A key ends, before its quote."""
-
     def on_name(self) -> None:
         """One of the `names` has a short string."""
 
@@ -153,7 +150,7 @@ class JSONScanner:
         """More of the value, decoded."""
 
     def on_end(self, end: int) -> None:
-        """The value ends, before its quote."""
+        """The key or value ends, before its quote."""
 
     def scan(self, text: str, at: int) -> int:
         """Read on from `at`; returns the place up to which was read, at an error the place of that. What was not read
@@ -210,7 +207,7 @@ class JSONScanner:
         if character in "}])" and expect in (KEY, FIRST, NEXT):
             return self._close(character, at)
         if character in ("," if expect == NEXT else self._colons[len(self.stack) > 1] if expect == COLON else ""):
-            self.expect = self._first if expect == NEXT else VALUE
+            self.expect = VALUE if expect == COLON else KEY if self.has_keys else FIRST
             self.on_sign(character)
             return at + 1
         if FIRST <= expect <= VALUE and end_of(_WORD, text, at) > at:
@@ -232,14 +229,9 @@ class JSONScanner:
         """Whether what was opened last is an object, or the arguments of a call."""
         return self.stack[-1] == "}" or (self._is_call and len(self.stack) == 1)
 
-    @property
-    def _first(self) -> int:
-        """What may come first in the innermost object or list, or after a comma in it."""
-        return KEY if self.has_keys else FIRST
-
     def _open(self, bracket: str, at: int) -> int:
         self.stack.append(_CLOSERS[bracket])
-        self.expect = self._first
+        self.expect = KEY if self.has_keys else FIRST
         self.on_open()
         if len(self.stack) > self._depth:
             self.too_deep = True
@@ -273,8 +265,8 @@ class JSONScanner:
     def _end(self, end: int) -> None:
         """The key or value ends."""
         captured, key = self._captured, self.key
+        self.on_end(end)
         if self.expect == KEY:
-            self.on_key(end)
             self.expect = COLON
             key = captured.strip() if captured and self._mark else captured
             if key is not None and self._has_names and len(self.stack) == 1 and len(self.names) < _MOST_NAMES:
@@ -282,7 +274,6 @@ class JSONScanner:
             self.key = decode_escapes(key, self.quote) if key and self.quote in _ESCAPE else key
         else:
             self._pass()
-            self.on_end(end)
             if captured is not None and key is not None and self.names[key] is None:
                 self.names[key] = captured
                 self.on_name()
