@@ -95,7 +95,7 @@ def _json(block: Block) -> JSONObject:
 def _may_lack_brace(block: Block, json: JSONObject, text: str, at: int) -> bool:
     """Is only the last brace of the object missing, if what begins at `at` turns out to be an end tag, or mark?"""
     pairs = block.dialect.pairs
-    if not json.error or not json.in_envelope:
+    if not json.in_envelope:
         return False
     if json.is_body:
         return text[at] in "<`"

@@ -16,7 +16,7 @@ import sys
 from typing import Any, ClassVar, Final, NoReturn
 
 from xmltools.errors import Code
-from xmltools.syntax.json_scanner import ESCAPES, KEY, NEXT, JSONScanner, decode_escapes, end_of, up_to
+from xmltools.syntax.json_scanner import ESCAPES, KEY, NEXT, OVER, JSONScanner, decode_escapes, end_of, up_to
 from xmltools.syntax.late_patterns import late_pattern
 from xmltools.syntax.markup import SPACES
 
@@ -124,8 +124,17 @@ def _read(text: str, depth: int, *, loose: bool = False, is_lenient: bool = Fals
     except JSONError as error:
         if is_lenient and isinstance(error, JSONEscapeError):
             raise
+        if refused:
+            raise refused from None
         place = error.offset
-    raise refused or _error_of(text, place) from None
+    message = "not JSON"
+    try:  # what is wrong with it as JSON, apart from slips of any JSON
+        json.loads(_LAST_COMMA.sub(lambda found: found[1] or " ", text), strict=False, **_HOOKS)
+    except json.JSONDecodeError as error:
+        message, place = error.msg[:1].lower() + error.msg[1:], error.pos
+    except _RefusedError as error:
+        message = str(error)
+    raise JSONError(message, place)
 
 
 # What is checked before the JSON is read. All patterns are possessive: no backtracking, so linear time.
@@ -144,19 +153,6 @@ _PAIRED = late_pattern(
 
 
 # JSON, which the standard library reads, with hooks that refuse. A hook does not know where it is.
-
-
-def _error_of(text: str, place: int) -> JSONError:
-    """Return why a text is not JSON, apart from slips of any JSON. `place` is where the lenient reader stopped."""
-    message = "not JSON"
-    try:
-        json.loads(_LAST_COMMA.sub(lambda found: found[1] or " ", text), strict=False, **_HOOKS)
-    except json.JSONDecodeError as error:
-        message, place = error.msg[:1].lower() + error.msg[1:], error.pos
-    except _RefusedError as error:
-        message = str(error)
-    return JSONError(message, place)
-
 
 _REPEATED: Final = "a key that is repeated"
 
@@ -250,7 +246,7 @@ class _LenientReader(JSONScanner):
 
     def skip(self, text: str, at: int) -> int:
         """Return the place of what follows the value, after white space and comments; something does."""
-        self.done, self.error = False, ""
+        self.done, self.error, self.expect = False, "", OVER
         self.scan(text, at)
         return self.place
 
@@ -325,23 +321,17 @@ class _LenientReader(JSONScanner):
         inside = self.source[at:end]
         if control := _CONTROL.search(inside):
             self.note(Code.JSON_LINE_BREAK, "kept a line break or tab in a string", at + control.start())
-        if "\\" not in inside and inside.isascii():
-            return inside
         odd = end_of(_UP_TO_NO_ESCAPE[quote], inside)
-        if odd < len(inside):
-            self.check_doubts(inside, at, odd)
+        if odd < len(inside):  # one backslash stands for itself: may another one?
+            doubt = 0 if _SERVER.match(inside) else end_of(_UP_TO_WHITE_SPACE, inside)
+            if doubt < len(inside):
+                said = f"{inside[odd : odd + 2]!r} is no escape, so {inside[doubt : doubt + 2]!r} may be none either"
+                raise JSONEscapeError(said, at + doubt)
+            python = end_of(_UP_TO_PYTHON, inside)
+            if python < len(inside) and self.escape < 0:
+                self.escape = at + python
             self.note(Code.JSON_ESCAPE, "kept a backslash that begins no escape", at + odd)
         value = decode_escapes(inside, quote)
         if _SURROGATE.search(value):
             raise JSONError("a surrogate that is half a character", start)
         return value
-
-    def check_doubts(self, inside: str, at: int, odd: int) -> None:
-        """Refuse a string in which one backslash stands for itself, if another one may stand for itself or not."""
-        doubt = 0 if _SERVER.match(inside) else end_of(_UP_TO_WHITE_SPACE, inside)
-        if doubt < len(inside):
-            said = f"{inside[odd : odd + 2]!r} is no escape, so {inside[doubt : doubt + 2]!r} may be none either"
-            raise JSONEscapeError(said, at + doubt)
-        python = end_of(_UP_TO_PYTHON, inside)
-        if python < len(inside) and self.escape < 0:
-            self.escape = at + python

@@ -86,7 +86,8 @@ class JSONScanner:
     """Reads one JSON object, which starts at the first character given to `scan`.
 
     `done`: the closing brace was read; `error`: why the text is not JSON, at a token that begins at `place`;
-    `too_deep`: it nests deeper than `depth`. `stack` holds what closes all that is open, `expect` what may come next.
+    `too_deep`: it nests deeper than `depth`. `in_envelope`: the object would be whole if its own brace were in place of
+    what is wrong. `stack` holds what closes all that is open, `expect` what may come next.
     Raw line breaks in strings and trailing commas are let through.
 
     `key` is the last key that was read, decoded; None if it is too long for a name. If it `has_names`, `names` holds
@@ -127,6 +128,7 @@ class JSONScanner:
         self.expect: int = VALUE
         self.done = False
         self.error = ""
+        self.in_envelope = False
         self.too_deep = False
         self.names: dict[str, str | None] = {}
 
@@ -192,11 +194,6 @@ class JSONScanner:
         """Whether the text of a chunk of the string that is open, without its quote and backslashes, is the chunk."""
         return self.tells and not self._pending and self._captured is None
 
-    @property
-    def in_envelope(self) -> bool:
-        """Whether the object would be whole if its own brace were in place of what is wrong."""
-        return self.expect == NEXT and len(self.stack) == 1 and not self._inside
-
     def _token(self, text: str, at: int) -> int:
         character, expect, mark = text[at], self.expect, self._mark
         self.place = at
@@ -222,6 +219,7 @@ class JSONScanner:
         if self._loose and expect == KEY and end_of(_MARKED_KEY if mark else _BARE_KEY, text, at) > at:
             return self._begin("$", at)
         self.error = f"{character!r} is not allowed there"
+        self.in_envelope = expect == NEXT and len(self.stack) == 1
         return at + (self._loose and character == "/")  # what is wrong is that no comment begins
 
     @property
@@ -245,13 +243,9 @@ class JSONScanner:
             return at
         self.on_close()
         self.stack.pop()
-        self._pass()
-        return at + 1
-
-    def _pass(self) -> None:
-        """A value has ended."""
         self.done = not self.stack
-        self.expect = OVER if self.done else NEXT
+        self.expect = NEXT
+        return at + 1
 
     def _begin(self, inside: str, at: int) -> int:
         """A key or a value begins, whose text is at `at`."""
@@ -273,7 +267,8 @@ class JSONScanner:
                 self.names.setdefault(key, None)
             self.key = decode_escapes(key, self.quote) if key and self.quote in _ESCAPE else key
         else:
-            self._pass()
+            self.done = not self.stack
+            self.expect = NEXT
             if captured is not None and key is not None and self.names[key] is None:
                 self.names[key] = captured
                 self.on_name()
