@@ -80,19 +80,34 @@ class CallStarts:
     """Says whether a call starts at a place in a text outside calls, whose first character is at `base` in the stream.
     `final`: nothing follows the text. `counts_others`: calls in other dialects count."""
 
-    base = 0
-    final = False
-    counts_others = True
-    patience = 100
-    """End tags of reasoning that may wait in vain for another one. The time for more would not be linear."""
-    is_long = False
-    """The run of white space that was read last is too long to be layout."""
-    _trial: Block | None = None
-    _measured: Block | None = None
+    __slots__ = (
+        "_ends",
+        "_fenced_calls",
+        "_measured",
+        "_shown",
+        "_toolbox",
+        "_trial",
+        "base",
+        "counts_others",
+        "final",
+        "is_long",
+        "limits",
+        "openers",
+        "patience",
+        "starts",
+    )
 
     def __init__(
         self, starts: Starts, toolbox: Toolbox | None, limits: Limits, shown: Shown, fenced_calls: bool
     ) -> None:
+        self.base = 0
+        self.final = False
+        self.counts_others = True
+        # end tags of reasoning that may wait in vain for another one. The time for more would not be linear
+        self.patience = 100
+        self.is_long = False  # the run of white space that was read last is too long to be layout
+        self._trial: Block | None = None
+        self._measured: Block | None = None
         self.starts = starts
         self._toolbox = toolbox
         self.limits = limits

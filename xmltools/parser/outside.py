@@ -43,24 +43,25 @@ class Outside:
     return the place up to which they read, or -1 if the text does not decide.
     """
 
-    final = False
-    """No more text will come."""
-    opening: Opening | None = None
-    is_after = False
-    """White space lays out: a call or reasoning has ended, and no text has come since."""
-    is_unclosed = False
-    """A call, and no end tag, has ended the last reasoning."""
-    _region: Reasoning | None = None
-    _is_blank = True
-    """Nothing but white space has come since the reply, a call or reasoning."""
-    _is_hiding = False
-    """The text that is held back is a call, unless what may hide it ends."""
-    _next = (-1, "")
-    """The next opener in the text that is being read, if that is known: its place and its word."""
-    _tail = "\n"
-    """The end of the text, if others are read: the copy of a result may begin there."""
-    _is_copied = False
-    """The text is in such a copy, where calls in other dialects do not count."""
+    __slots__ = (
+        "_calls",
+        "_foreign",
+        "_is_blank",
+        "_is_copied",
+        "_is_hiding",
+        "_next",
+        "_prose",
+        "_region",
+        "_starts",
+        "_tail",
+        "brackets",
+        "events",
+        "final",
+        "is_after",
+        "is_unclosed",
+        "opening",
+        "pieces",
+    )
 
     def __init__(
         self,
@@ -78,6 +79,17 @@ class Outside:
         """`tags` are the names of reasoning elements; `limits.block_size` bounds the text that is held back, if it is
         less than the protocol allows. Calls of given tools in `others`, dialects, are read as well, and their
         reasoning, except for its elements if the caller `knows_tags`."""
+        self.final = False  # no more text will come
+        self.opening: Opening | None = None
+        self.is_after = False  # white space lays out: a call or reasoning has ended, and no text has come since
+        self.is_unclosed = False  # a call, and no end tag, has ended the last reasoning
+        self._region: Reasoning | None = None
+        self._is_blank = True  # nothing but white space has come since the reply, a call or reasoning
+        self._is_hiding = False  # the text that is held back is a call, unless what may hide it ends
+        # the next opener in the text that is being read, if that is known: its place and its word
+        self._next = (-1, "")
+        self._tail = "\n"  # the end of the text, if others are read: the copy of a result may begin there
+        self._is_copied = False  # the text is in such a copy, where calls in other dialects do not count
         tools = toolbox.names if toolbox is not None else ()
         self._starts = starts = starts_of(dialect, tags, tools, others, knows_tags)
         self._prose = prose = Shown(starts.words, limits.block_size)
