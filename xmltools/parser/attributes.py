@@ -13,7 +13,7 @@ def read_opening_tag(block: Block, opener: str) -> None:
     """Take the name of the tool out of the opening tag; other attributes mean nothing there."""
     if "=" not in opener:
         return
-    for name, value, _ in attributes_of(opener[1 + len(block.spelling) :].rstrip("> \t\r\n")):
+    for name, value, _ in attributes_of(opener[1 + len(block.spelling) :].rstrip(f">{SPACES}")):
         if name == block.dialect.argument_name and value is not None and block.proposed is None:
             block.proposed = decode_entities(value).strip(SPACES), block.start, None
         else:

@@ -10,10 +10,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from xmltools.syntax.markup import decode_entities, partial_entity
+from xmltools.syntax.markup import SPACES, decode_entities, partial_entity
 from xmltools.syntax.rope import Rope
 
-_SPACES = " \t\r\n"
 _SHORT: Final = 256
 _NO_ROPE: Final = Rope()
 """Of the readers that hold nothing back, which most are. Nothing is added to it."""
@@ -52,7 +51,7 @@ class TextReader:
             self.cut = ""
             self.idle = True
         elif not self.idle:
-            if not raw.strip(_SPACES) and (self._blank or self._only_indents(raw)):
+            if not raw.strip(SPACES) and (self._blank or self._only_indents(raw)):
                 self._hold(raw)  # decided by what follows, and not joined on each chunk
                 return ""
             if self._held is not _NO_ROPE:

@@ -65,7 +65,7 @@ def _may_begin(form: Dialect, text: str, tools: list[Tool]) -> bool:
         lowered = text.lower()
         return any(tool.name.lower() in lowered for tool in tools)
     if form.body is Body.ELEMENTS:  # its name counts in any case
-        return re.search(rf"<(?i:{form.block})[> \t\r\n]", text) is not None
+        return re.search(f"<(?i:{form.block})[>{SPACES}]", text) is not None
     if form.opener in text and (form.is_bare or form.is_sure):
         # A bare call comes first, or after a tag of reasoning, or a token.
         return form.is_sure or text.lstrip(SPACES)[:1] in ("{", "[", "<")

@@ -36,7 +36,7 @@ from xmltools.syntax.markup import (
     skip_space,
 )
 
-_TAGS: Final = re.compile(r"<(/?)[ \t\r\n]*([^ \t\r\n<>/=\"'&]+)(?=[ \t\r\n<>/]|\Z)")
+_TAGS: Final = re.compile(rf"<(/?)[{SPACES}]*([^{SPACES}<>/=\"'&]+)(?=[{SPACES}<>/]|\Z)")
 
 
 def end_section(block: Block, leaf: Leaf) -> None:

@@ -36,7 +36,7 @@ from xmltools.parser.shown import Shown
 from xmltools.parser.toolbox import Toolbox
 from xmltools.syntax.json_scanner import JSONScanner
 from xmltools.syntax.late_patterns import late_pattern
-from xmltools.syntax.markup import MORE, NAME_LENGTH, NO, SPACE
+from xmltools.syntax.markup import MORE, NAME_LENGTH, NO, SPACE, SPACES
 
 _HEAD_LENGTH: Final = 1_024
 """Characters in which a call must show what it is."""
@@ -46,7 +46,7 @@ _ARGS: Final = "[ARGS]"
 """Mistral's delimiter after the name."""
 _S: Final = f"{SPACE}*"
 _S64: Final = f"{SPACE}{{0,64}}"
-_NAME: Final = "(?P<name>[^ \t\r\n<>\"'/={}]{1,256})"
+_NAME: Final = f"(?P<name>[^{SPACES}<>\"'/={{}}]{{1,256}})"
 
 _AHEAD: Final = 2 * _HEAD_LENGTH
 """Characters that decide whether a call begins: another one may begin before the name in an attempt."""
@@ -57,7 +57,7 @@ _FENCED: Final = rf"```(?<!````)`*+[^\n`]*+\n{_S}+\[?{_S}+(?={{)"
 _VALUE: Final = rf"{_S}={_S}(?:\"[^\"<]*\"|'[^'<]*')"
 _TOOL_TAG = late_pattern(
     rf"<([\w.:-]+)(?:{SPACE}+(?P<attribute>[\w.:-]+){_VALUE}(?:{SPACE}+[\w.:-]+{_VALUE})*)?{_S}"
-    rf"(?:(?P<closed>/>)|>(?={_S}(?:{{|<(?P<child>[\w.:-]+)[ \t\r\n/>]|</\1>)))"
+    rf"(?:(?P<closed>/>)|>(?={_S}(?:{{|<(?P<child>[\w.:-]+)[{SPACES}/>]|</\1>)))"
 )
 _OWN_TOOL = late_pattern(
     rf"<{FORGE.block}(?:{SPACE}[^<>]*+)?>{_S}"
@@ -71,7 +71,7 @@ _BARS: Final = r"|｜‖▁_\\"
 _TRIGGER: Final = rf"tool|func|invo|[TFI{_BARS}](?:(?i:ool|unc|nvo)|(?<=[{_BARS}])[{_BARS}]{{0,2}} ?[A-Za-z])"
 """What the tag of an attempt begins with, after its `<`. Without bars others are words of HTML, as `<start>` may be."""
 _TAG: Final = (
-    rf"<(?={_TRIGGER})(?!(?:tool|functions?|invoke)(?![\w{_BARS}=: \t\r\n]))"
+    rf"<(?={_TRIGGER})(?!(?:tool|functions?|invoke)(?![\w{_BARS}=:{SPACES}]))"
     rf"(?P<tag>(?:[\w{_BARS}]|(?<=[|｜‖]) (?=\w)){{1,80}}+)"
 )
 """Not one that must have a name in it, and has none."""
@@ -79,7 +79,7 @@ _LETTERS = late_pattern("[a-z0-9]+")
 _FIRST_TAG = late_pattern("<([^<>=:]+)")
 _IN_TAG: Final = ("tool", "function", "functions", "invoke")
 """Tags that must have the name in them: documents have `<function>read</function>`."""
-_WITHIN = late_pattern(r"(?=[=: \t\r\n])[^>]*+")
+_WITHIN = late_pattern(f"(?=[=:{SPACES}])[^>]*+")
 _WORD: Final = (
     "antml|arguments|args|begin|calls|call|channel|code|commentary|constrain|content|dsml|functions|function|id|ifm|"
     "index|invoke|json|message|minimax|name|open|parameters|parameter|plugin|python|recipient|section|seed|sep|start|"
@@ -186,7 +186,7 @@ def _beginnings(dialect: Dialect, names: tuple[str, ...], own: tuple[str, ...]) 
     # Its tags with the name of a tool have no attributes.
     is_tool = dialect.body is Body.TAGS
     words += [re.escape(name) + f"(?={SPACE})" * (name in own) for name in names if is_tool or name not in own]
-    end = r"(?=[ \t\r\n>/=])"
+    end = f"(?=[{SPACES}>/=])"
     tags = [f"({'|'.join(words)}){end}", *map(re.escape, tags), _TRIGGER]
     key, name = ("|".join(map(re.escape, sorted(each))) or "(?!)" for each in (dialect.json_tool_names, names))
     before = rf'(?:type"{_S}+:{_S}+"function"|(?:tool_call_)?id"{_S}+:{_S}+"[\w.:-]{{0,64}}+"){_S}+,{_S}+"'

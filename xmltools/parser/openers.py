@@ -12,6 +12,7 @@ from xmltools.dialects import Body, Dialect, forms_for
 from xmltools.dialects.reasoning_tags import refuse_tag_of_calls
 from xmltools.errors import XMLToolsError
 from xmltools.parser.fences import CLOSING
+from xmltools.syntax.markup import SPACES
 
 
 class Cuts:
@@ -65,9 +66,9 @@ def make_openers(starts: tuple[str, ...], tokens: tuple[str, ...] = (), layout: 
     pairs = {pair for each in firsts for pair in (re.escape(each[:2]), rf"{re.escape(each[0])}\Z")}
     begins = "|".join(sorted(pairs)) or "(?!)"
     if layout:
-        begins = rf"(?<![ \t\r\n])[ \t\r\n]+(?:{begins}|\Z)|{begins}"
+        begins = rf"(?<![{SPACES}])[{SPACES}]+(?:{begins}|\Z)|{begins}"
     return Openers(
-        re.compile(_any_mark(rf"({_any_name(words)})[>/ \t\r\n]", marks)),
+        re.compile(_any_mark(f"({_any_name(words)})[>/{SPACES}]", marks)),
         Cuts([*(f"<{word}>" for word in words), *marks]),
         not all(mark.startswith("<") for mark in marks),
         re.compile(begins),
@@ -132,9 +133,9 @@ def reasoning_tags(names: tuple[str, ...], calls: tuple[str, ...], marks: tuple[
     """`names` of the elements of reasoning, delimiters that begin `calls` in it, and `marks` that end it."""
     tag = f"(?P<end>/?)(?P<name>{_any_name(names)})"
     return ReasoningTags(
-        re.compile(_any_mark(rf"{tag}(?=[> \t\r\n])", [*marks, *calls])),
+        re.compile(_any_mark(f"{tag}(?=[>{SPACES}])", [*marks, *calls])),
         Cuts([*calls, *marks, *(f"<{slash}{name}>" for name in names for slash in ("", "/"))]),
-        re.compile(rf"(?<!`)<{tag}(?:[ \t\r\n][^<>]{{0,400}})?>|{CLOSING}"),
+        re.compile(f"(?<!`)<{tag}(?:[{SPACES}][^<>]{{0,400}})?>|{CLOSING}"),
     )
 
 
@@ -208,7 +209,7 @@ def starts_of(
         if not all(form.is_first or form.is_bare for form in calls.get(start, []) + others.get(start, []))
     ]
     # The name in the tag that a call begins with.
-    words = tuple(re.split(r":?[>= \t\r\n]", start.removeprefix("<"))[0] for start in starts)
+    words = tuple(re.split(f":?[>={SPACES}]", start.removeprefix("<"))[0] for start in starts)
     return Starts(
         dialect,
         calls,

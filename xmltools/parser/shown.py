@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Final
 
 from xmltools.parser.fences import CLOSING, FenceReader
-from xmltools.syntax.markup import MORE, NO, Answer
+from xmltools.syntax.markup import MORE, NO, SPACES, Answer
 
 SPAN_LENGTH: Final = 1_024
 """Characters that inline code may have, with its backticks."""
@@ -371,9 +371,9 @@ def _run_of(ticks: int) -> re.Pattern[str]:
 def _patterns(blocks: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
     """What ends a block before backticks, and what matters after an open comment, and after a section."""
     tag = "|".join(map(re.escape, blocks))
-    others = rf"<(?i:{tag})(?=[>=/ \t\r\n])|{CLOSING}"
+    others = f"<(?i:{tag})(?=[>=/{SPACES}])|{CLOSING}"
     return (
-        re.compile(rf"</(?:{tag})[ \t\r\n]*>(`+)"),
+        re.compile(f"</(?:{tag})[{SPACES}]*>(`+)"),
         re.compile(f"(?P<close>-->)|{others}"),
         re.compile(rf"(?P<close>\]\]>)|{others}"),
     )

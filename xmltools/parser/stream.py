@@ -156,12 +156,12 @@ class Parser:
             return len(chunk)
         return len(chunk) + self._run.pos - block.start
 
+    # Hot: chunks of four characters are the rule, and most of them begin and end nothing. They make one event.
     def feed(self, chunk: str) -> list[Event]:
         """Take the next piece of text, of any length; returns the events it produced.
 
         Raises `XMLToolsError` for anything but a string (`TypeError`, if it is compiled), and after `close`.
         """
-        # Hot: chunks of four characters are the rule, and most of them begin and end nothing. They make one event.
         run = self._run
         mode = run.mode
         if mode > 0 and chunk.__class__ is str and chunk:

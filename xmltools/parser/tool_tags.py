@@ -17,6 +17,7 @@ from xmltools.syntax.markup import (
     NO,
     OPENER_LENGTH,
     OPENER_SPACE,
+    SPACES,
     Tag,
     read_cdata_open,
     read_end_tag,
@@ -27,7 +28,7 @@ from xmltools.syntax.markup import (
 )
 from xmltools.tools.schema import ObjectShape, Shape
 
-_REST = re.compile(r"[ \t\r\n]*(?:(/?)>|/?(?P<cut>\Z))")
+_REST = re.compile(rf"[{SPACES}]*(?:(/?)>|/?(?P<cut>\Z))")
 """The rest of a start tag without attributes, after its name."""
 
 

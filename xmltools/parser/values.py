@@ -246,7 +246,7 @@ def _field_follows(block: Block, text: str, at: int) -> bool | None:
     return NO
 
 
-_MARKUP = re.compile(r"<(?![ \t\r\n=<0-9])")
+_MARKUP = re.compile(f"<(?![{SPACES}=<0-9])")
 """A `<` that may begin markup. At the end of a text, it may."""
 _ANY: Final = re.compile(r"</?\Z|<")
 _ANY_END: Final = re.compile(r"</|<\Z")
@@ -282,7 +282,7 @@ def _own_ends(tag: str, arguments: str) -> re.Pattern[str]:
     """A pattern of what may begin the end tag of an element, or that of the arguments: `</` and a letter, or what the
     end of a text cuts off of that."""
     letters = re.escape(tag[:1] + arguments[:1])
-    return re.compile(rf"</(?:[ \t\r\n]*[{letters}/]|[ \t\r\n]*\Z)|<\Z")
+    return re.compile(rf"</(?:[{SPACES}]*[{letters}/]|[{SPACES}]*\Z)|<\Z")
 
 
 def _leaf_end_tag(block: Block, leaf: Leaf, text: str, at: int) -> int:

@@ -12,9 +12,9 @@ from bisect import bisect_left
 from functools import lru_cache
 from typing import Final
 
-from xmltools.syntax.markup import CDATA_OPEN
+from xmltools.syntax.markup import CDATA_OPEN, SPACE
 
-_W: Final = "[ \t\r\n]"
+_W: Final = SPACE
 _SECTION: Final = r"<!\[(?i:CDATA)\["
 _SECTION_OPEN = re.compile(_SECTION)
 _SECTIONS = re.compile(rf"({_SECTION})|\]\]>")

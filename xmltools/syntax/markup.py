@@ -38,16 +38,16 @@ OPENER_SPACE: Final = 1024
 CDATA_OPEN: Final = "<![CDATA["
 
 _W = SPACE
-_NAME = "[^ \t\r\n<>/=\"'&]+"
-_UNQUOTED = r"[^ \t\r\n<>\"'/=][^ \t\r\n<>\"'/]*"
+_NAME = f"[^{SPACES}<>/=\"'&]+"
+_UNQUOTED = rf"[^{SPACES}<>\"'/=][^{SPACES}<>\"'/]*"
 _VALUE = rf"{_W}*={_W}*(?:\"[^\"<]*\"|'[^'<]*'|{_UNQUOTED})"
-_ANY_VALUE = rf"{_W}*={_W}*(?:\"[^\"<]*\"|'[^'<]*'|[^ \t\r\n<>\"'/]+)"  # in an opener, whose attributes say little
-_VALUE_PART = rf"{_W}*(?:={_W}*(?:\"[^\"<]*\"?|'[^'<]*'?|[^ \t\r\n<>\"'/]*)?)?"
+_ANY_VALUE = rf"{_W}*={_W}*(?:\"[^\"<]*\"|'[^'<]*'|[^{SPACES}<>\"'/]+)"  # in an opener, whose attributes say little
+_VALUE_PART = rf"{_W}*(?:={_W}*(?:\"[^\"<]*\"?|'[^'<]*'?|[^{SPACES}<>\"'/]*)?)?"
 _CLEAN_NAME = "[A-Za-z_][-.0-9A-Za-z_]{0,255}"
 _SIMPLE = re.compile(rf"<({_CLEAN_NAME})>")  # nearly all tags
 CLEAN_TAG: Final = re.compile(rf"{_W}{{0,1024}}(?:<(/?)({_CLEAN_NAME})>)")
 """White space and a tag that needs no closer look: a short ASCII name, and nothing else."""
-CLEAN_NEXT: Final = re.compile(rf"{_W}{{0,1024}}(?=</?{_CLEAN_NAME}[> \t\r\n/])")
+CLEAN_NEXT: Final = re.compile(f"{_W}{{0,1024}}(?=</?{_CLEAN_NAME}[>{SPACES}/])")
 """White space before such a tag, perhaps one with attributes."""
 CLEAN_PART: Final = re.compile(rf"{_W}{{0,64}}(?:</?(?:{_CLEAN_NAME})?)?")
 """White space, and the beginning of such a tag."""
@@ -63,7 +63,7 @@ _START = late_pattern(
     rf"|(?:{_NAME}(?:{_W}+{_NAME}(?:{_VALUE})?)*(?:{_W}+{_NAME}{_VALUE_PART}|{_W}*/?))?{_CUT})"
 )
 _END = re.compile(rf"</({_W}*)({_NAME}){_W}*>|<(?:/{_W}*(?:{_NAME}{_W}*)?)?{_CUT}")
-_VALUED = late_pattern(rf"<([A-Za-z]+)(?:={_W}*[\"']?([^ \t\r\n<>\"']+)[\"']?{_W}*>|(?:=[^<>]*)?{_CUT})")
+_VALUED = late_pattern(rf"<([A-Za-z]+)(?:={_W}*[\"']?([^{SPACES}<>\"']+)[\"']?{_W}*>|(?:=[^<>]*)?{_CUT})")
 _CHAT_TOKEN = late_pattern(
     rf"<(?:[|\uff5c][^<>|\uff5c\s]{{1,40}}[|\uff5c]>|[|\uff5c]?[^<>|\uff5c\s]{{0,40}}[|\uff5c]?{_CUT})"
 )
@@ -71,8 +71,8 @@ _OPENER_REST = late_pattern(rf"(?:{_W}+{_NAME}{_ANY_VALUE})*(?:{_W}*>|(?:{_W}+{_
 _FENCED = r"`{3,}[^`\n<{]*|~{3,}[^~\n<{]*"
 _FENCE = late_pattern(rf"(?:{_FENCED})(?:\n|(?=[<{{]))|(?:`{{1,2}}|~{{1,2}}|{_FENCED}){_CUT}")
 _MEMBER = late_pattern(rf"\{{{_W}{{0,{OPENER_SPACE - 1}}}+(?:[\"']|{_CUT})")
-_TAG_NAME = late_pattern("<([^>/ \t\r\n]*)([>/ \t\r\n])?")
-_WORD = late_pattern(rf"([^ \t\r\n<>{{}}`]{{1,{NAME_LENGTH}}}+){_W}{{0,{OPENER_SPACE}}}+(?=[<{{]|\Z)")
+_TAG_NAME = late_pattern(f"<([^>/{SPACES}]*)([>/{SPACES}])?")
+_WORD = late_pattern(rf"([^{SPACES}<>{{}}`]{{1,{NAME_LENGTH}}}+){_W}{{0,{OPENER_SPACE}}}+(?=[<{{]|\Z)")
 _START_CHAR = (
     "A-Z_a-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c\u200d"
     "\u2070-\u218f\u2c00-\u2fef\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
@@ -184,7 +184,7 @@ def read_name(text: str, at: int) -> str | Answer:
     end = found.end() if found else at
     if end == len(text):
         return MORE if end - at < TAG_LENGTH else NO
-    return text[at:end] if end > at and text[end] in "> \t\r\n/" else NO
+    return text[at:end] if end > at and text[end] in f">{SPACES}/" else NO
 
 
 _NAME_RUN = re.compile(_NAME)
