@@ -25,10 +25,10 @@ from xmltools.dialects import FORGE
 from xmltools.models import ToolCall
 from xmltools.render.writable import same
 from xmltools.syntax.element_tree import Element
+from xmltools.syntax.markup import SPACES
 from xmltools.tools import Tool
 from xmltools.tools.schema import read_arguments
 
-SPACES = " \t\r\n"
 _MAX_CHARACTERS = 2_400_000
 """Longest block that lxml sees: libxml2 refuses texts of ten million bytes, and a character has at most four."""
 

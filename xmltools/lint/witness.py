@@ -21,9 +21,9 @@ from lxml import etree
 from xmltools.dialects import FORGE
 from xmltools.errors import XMLToolsError
 from xmltools.grammar import build_grammar
-from xmltools.lint.readers import SPACES, Unreadable, is_too_large_for_lxml, name_of, plain_block, read_with_lxml
+from xmltools.lint.readers import Unreadable, is_too_large_for_lxml, name_of, plain_block, read_with_lxml
 from xmltools.render.writable import is_hidden
-from xmltools.syntax.markup import is_xml_name
+from xmltools.syntax.markup import SPACES, is_xml_name
 from xmltools.tools import Tool
 from xmltools.tools.schema import ITEM, ArrayShape, Shape, item_name
 

@@ -14,6 +14,7 @@ from itertools import chain, pairwise
 
 from xmltools import dialects
 from xmltools.dialects import FORGE, Body, Dialect, ResultForm
+from xmltools.syntax.markup import SPACES
 from xmltools.syntax.searches import find_rare
 from xmltools.tools import Tool
 
@@ -49,8 +50,8 @@ _TAG = re.compile(r"<(/?)([\w.:-]+)([ >=])")
 _FRAME_TAG = re.compile(r"</?[\w.:-]+>")
 _FIELD = re.compile(r"\{(?:name|number|next)\}")
 _LETTER = re.compile("[A-Za-z/](?![?*+{])")
-_AFTER_NAME = {"=": r"[ \t]*=", " ": r"[ \t\r\n]", ">": r"(?![\w.-])"}
-_SPECIAL = {"functools[": r"unctools\[[ \t\r\n]*(?:\{|\Z)", "]<]minimax[>[": r"<\]minimax\[>\["}
+_AFTER_NAME = {"=": r"[ \t]*=", " ": f"[{SPACES}]", ">": r"(?![\w.-])"}
+_SPECIAL = {"functools[": rf"unctools\[[{SPACES}]*(?:\{{|\Z)", "]<]minimax[>[": r"<\]minimax\[>\["}
 """Patterns of what follows the first character of a mark."""
 _REACH = 320
 """How many characters after a mark's first one may have to be looked at, beside those up to the next such character."""

@@ -28,12 +28,13 @@ from xmltools.models import Part, Text
 from xmltools.parser.reasoning import MAX_BRACKETS, is_json_list
 from xmltools.parser.shown import Shown
 from xmltools.render.marks import turn_marks
+from xmltools.syntax.markup import SPACES
 
 GLUE = "\n\n"
 """What stands in one text between two parts."""
 
 _REASONING = "|".join(FORGE.reasoning)
-_END = r"(?:[ \t\r\n/>]|\Z)"
+_END = rf"(?:[{SPACES}/>]|\Z)"
 _THOUGHT = rf"(?i:/?(?:{_REASONING})){_END}"
 _TAG = rf"(?:(?i:{FORGE.block}){_END}|{_THOUGHT})"
 _SECTION = r"!(?:--|\[(?i:CDATA)\[)"

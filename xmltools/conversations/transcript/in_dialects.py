@@ -27,13 +27,14 @@ from xmltools.render.dialect_calls import form_of, tool_to_read, write_calls
 from xmltools.render.marks import Marks, marks_beside
 from xmltools.render.results import begins_results
 from xmltools.render.writable import refuse_foreign, same
+from xmltools.syntax.markup import SPACES
 from xmltools.tools import Tool
 
 _HIDDEN = re.compile(r"&#(0\d{3});")
 _AMPERSAND = re.compile(r"&(?=(?:amp;)*#0\d{3};)")
 _HIDDEN_AMPERSAND = re.compile(r"&amp;(?=(?:amp;)*#0\d{3};)")
-_EDGES = re.compile(r"\A[ \t\r\n]|[ \t\r\n]\Z")
-_FIRST = re.compile(r"(?<=\A)([ \t\r\n]*)([\[{]|to=)")
+_EDGES = re.compile(rf"\A[{SPACES}]|[{SPACES}]\Z")
+_FIRST = re.compile(rf"(?<=\A)([{SPACES}]*)([\[{{]|to=)")
 _BEGINS_CODE = re.compile(r"[`~\\]|<(?=!)")
 
 _Segment = TextDelta | CallFailed | ReasoningDelta | CallCompleted

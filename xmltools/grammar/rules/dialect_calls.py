@@ -55,6 +55,7 @@ from xmltools.grammar.text_tree import (
     maybe,
     series,
 )
+from xmltools.syntax.markup import SPACES
 from xmltools.tools import Tool
 from xmltools.tools.schema import (
     ArrayShape,
@@ -67,7 +68,7 @@ from xmltools.tools.schema import (
     text_facts,
 )
 
-_LIKE_JSON = sequence(star(chars(" \t\r\n")), chars("[{`"), ANYTHING)
+_LIKE_JSON = sequence(star(chars(SPACES)), chars("[{`"), ANYTHING)
 """Text that a reader may take for a list or an object, where the schema has one beside a string."""
 
 
@@ -268,7 +269,7 @@ class DialectCalls(Rules):
         """Return how one of several strings is written: with white space around it if that can mean nothing else."""
         if any(mark in value for mark in self._text.marks):
             return []
-        if value and value.strip(" \t\r\n") == value:
+        if value and value.strip(SPACES) == value:
             return [self._spaced(literal(value))]
         if not self._text.framing:
             return [literal(value)]

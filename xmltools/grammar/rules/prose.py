@@ -26,8 +26,9 @@ from xmltools.grammar.rules.marked_strings import any_of, shortened
 from xmltools.grammar.rules.strings import without
 from xmltools.grammar.rules.written_form import written_form
 from xmltools.grammar.text_tree import Dispatch, Node
+from xmltools.syntax.markup import SPACES
 
-_TAG_ENDS = "> \t\r\n"
+_TAG_ENDS = f">{SPACES}"
 _HARMLESS = Chars(subtract(ALL, chars("`\\").ranges))
 """What may stand right before an opener."""
 
@@ -67,7 +68,7 @@ def _around_elements(tags: tuple[str, ...], reasoning: tuple[str, str] | None) -
     opener = f"<{FORGE.block}>"
     openers = choice(sequence(literal(f"<{FORGE.block}"), chars(_TAG_ENDS)), *(literal(f"<{tag}>") for tag in tags))
     text = Not(sequence(ANYTHING, openers, ANYTHING))
-    shown = (*(opener[:-1] + space for space in " \t\r\n"), f"`{opener}", f"\\{opener}")
+    shown = (*(opener[:-1] + space for space in SPACES), f"`{opener}", f"\\{opener}")
     end = reasoning[1] if reasoning else ""
     thought = sequence(without(end), literal(end)) if end else EMPTY
     return Around(_lead(text), text, thought, (*shown, *(f"<{tag}>" for tag in tags)), (end,))
@@ -85,7 +86,7 @@ def _around_marks(dialect: Dialect, tags: tuple[str, ...], reasoning: tuple[str,
     openers = [sequence(_any_case(f"<{tag}"), chars(_TAG_ENDS + "/")) for tag in tags]
     text = _free_of(any_of(marks), *openers)
     if dialect.is_bare:  # a reply that begins as JSON does may be a call
-        text = And((text, Not(sequence(star(chars(" \t\r\n")), chars("{["), ANYTHING))))
+        text = And((text, Not(sequence(star(chars(SPACES)), chars("{["), ANYTHING))))
     words = [f"`{trigger}", f"\\{trigger}", *(word for mark in marks for word in _words(mark))]
     words += [f"<{tag}{end}" for tag in tags for end in _TAG_ENDS]
     excludes = tuple(word for word in dict.fromkeys(words) if word != trigger)

@@ -87,7 +87,7 @@ def _spared(end_tag: str) -> Regular:
 @lru_cache(maxsize=2)
 def plain_text(*, filled: bool = False) -> Regular:
     """Return plain text; `filled`: with a character that no reader takes for layout."""
-    raw, visible = _xml_but("<&"), _xml_but("<& \t\r\n")
+    raw, visible = _xml_but("<&"), _xml_but(f"<&{SPACES}")
     anywhere = star(choice(raw, *_REFERENCES))
     text = sequence(anywhere, choice(visible, *_REFERENCES), anywhere) if filled else anywhere
     return And((text, without(CDATA_END)))
@@ -186,7 +186,7 @@ def _counted_plain(low: int, high: int | None, units: tuple[Regular, ...]) -> Re
     """Return plain text; `units` are the references that may stand where it is counted."""
     ways: list[Regular] = []
     for spared in "]>":
-        first, character = choice(_xml_but("<& \t\r\n" + spared), *units), choice(_xml_but("<&\r" + spared), *units)
+        first, character = choice(_xml_but(f"<&{SPACES}" + spared), *units), choice(_xml_but("<&\r" + spared), *units)
         if high is None and spared == "]":
             rest = And((star(choice(_xml_but("<&\r"), *_UNITS)), without(CDATA_END)))
             ways.append(sequence(first, Repeat(character, low - 1, low - 1), rest))

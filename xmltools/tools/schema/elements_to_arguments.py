@@ -17,11 +17,12 @@ from typing import Any, NamedTuple
 from xmltools.errors import Code, Repair
 from xmltools.syntax.element_tree import JSON, TEXT, Element
 from xmltools.syntax.json_reader import JSONDepthError, JSONError, loads, loads_lenient
+from xmltools.syntax.markup import SPACES
 from xmltools.tools.schema.check import Checker
 from xmltools.tools.schema.equality import Problem, equal, fits_type
 from xmltools.tools.schema.item_names import ITEM, singular_of
 from xmltools.tools.schema.shapes import ANY, LEVELS, ArrayShape, EnumShape, ObjectShape, ScalarShape, Shape, UnionShape
-from xmltools.tools.schema.text_to_scalar import UNREAD, WHITE_SPACE
+from xmltools.tools.schema.text_to_scalar import UNREAD
 
 # Elements that no schema describes: strings, lists and objects, as the tags say
 
@@ -50,7 +51,7 @@ def _object_without_schema(children: Iterable[Element]) -> dict[str, Any]:
 def _json_of(element: Element, depth: int = 64) -> tuple[Any] | None:
     """Return what the text of an element is as JSON; None if it is none."""
     try:
-        value, slips = loads(element.text.strip(WHITE_SPACE), depth=depth)
+        value, slips = loads(element.text.strip(SPACES), depth=depth)
     except JSONError:
         return None
     return None if slips else (value,)
@@ -187,7 +188,7 @@ def read_arguments(
             return Reading(values, [], [], {})
     except RecursionError:
         pass  # nobody is so deep in the stack but a caller
-    usual = {child.offset: child.text.strip(WHITE_SPACE) for child in children} if json_is_usual else {}
+    usual = {child.offset: child.text.strip(SPACES) for child in children} if json_is_usual else {}
     return _finish(shape, lambda reader: reader.arguments(children, shape, usual), depth, check)
 
 
@@ -282,7 +283,7 @@ class _Reader:
         return _Value(value, tuple(repairs), guessed=any(code in _DOUBTFUL for code, _, _ in slips))
 
     def _is_usual(self, text: str, offset: int) -> bool:
-        return offset in self.usual and self.usual[offset] == text.strip(WHITE_SPACE)
+        return offset in self.usual and self.usual[offset] == text.strip(SPACES)
 
     def arguments(self, children: Iterable[Element], shape: Shape, usual: dict[int, str]) -> _Value:
         """Read elements as the arguments of a call. `usual`: by their offsets, the texts that may be JSON."""
@@ -403,7 +404,7 @@ class _Reader:
 
     def _open_value(self, element: Element, shape: Shape) -> _Steps:
         """Read an element that is declared to hold any value: text that is JSON as a whole is the list or object."""
-        text = element.text.strip(WHITE_SPACE)
+        text = element.text.strip(SPACES)
         if not element.children and text[:1] in ("{", "[") and text[-1:] in ("}", "]"):
             try:
                 value, slips = loads(text, depth=self._depth)
@@ -456,7 +457,7 @@ class _Reader:
         return _Value(text)
 
     def _object_leaf(self, text: str, shape: Shape, offset: int) -> _Value:
-        if not text.strip(WHITE_SPACE):
+        if not text.strip(SPACES):
             return _Value({})
         loaded = self._load(text, offset)
         if not isinstance(loaded.value, dict):
@@ -467,7 +468,7 @@ class _Reader:
         value = shape.read_text(text)
         if value is not UNREAD:
             return _Value(value)
-        trimmed = text.strip(WHITE_SPACE)
+        trimmed = text.strip(SPACES)
         if trimmed[0] == "[":
             loaded = self._load(text, offset)
             if isinstance(loaded.value, list):
@@ -493,7 +494,7 @@ class _Reader:
             item = shape.item(number)
             if not all(isinstance(each, (ScalarShape, EnumShape)) for each in item.alternatives):
                 return None
-            read = self._plain_item(part.strip(WHITE_SPACE), item, offset)
+            read = self._plain_item(part.strip(SPACES), item, offset)
             if read is None:
                 return None
             reads.append(read)

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from xmltools.errors import XMLToolsError
 from xmltools.syntax.element_tree import Element
+from xmltools.syntax.markup import SPACES
 from xmltools.tools.schema.check import Checker
 from xmltools.tools.schema.document import NEVER, PLAIN, Document, Node, json_copy, read_json
 from xmltools.tools.schema.equality import Path, Problem, equal, fits_type
@@ -29,7 +30,7 @@ from xmltools.tools.schema.nodes import (
     common_values,
     key_of,
 )
-from xmltools.tools.schema.text_to_scalar import CLEAN, UNREAD, UNUSUAL, WHITE_SPACE, Read, read_unusual
+from xmltools.tools.schema.text_to_scalar import CLEAN, UNREAD, UNUSUAL, Read, read_unusual
 
 LEVELS: Final = 8
 """Lists and objects inside each other that are read at once. What nests deeper is read without recursion."""
@@ -185,7 +186,7 @@ class AnyShape(Shape):
 
     def read_text(self, text: str) -> Any:
         """Return the text, unless it may be JSON."""
-        return UNREAD if text.lstrip(WHITE_SPACE)[:1] in ("{", "[") else text
+        return UNREAD if text.lstrip(SPACES)[:1] in ("{", "[") else text
 
     def opens(self, tag: str, name: str) -> Shape:
         """Return this shape: any element may have children."""
@@ -260,15 +261,15 @@ class EnumShape(Shape):
         """Return the value that the text is: exactly, trimmed, or as JSON."""
         found = self._words.get(text)
         if found is None:
-            found = self._words.get(text.strip(WHITE_SPACE))
+            found = self._words.get(text.strip(SPACES))
         return self._other(CLEAN, text) if found is None else found
 
     def read_unusual(self, text: str) -> Any:
         """Return the value that the text is in other letters or another spelling, UNREAD if it is none."""
-        trimmed = text.strip(WHITE_SPACE)
+        trimmed = text.strip(SPACES)
         folded = trimmed.casefold()
         for word in self._words:
-            if word.strip(WHITE_SPACE).casefold() == folded:
+            if word.strip(SPACES).casefold() == folded:
                 return word
         return self._other(UNUSUAL, trimmed)  # quotes would make it a string, which an enum may have too
 
@@ -327,7 +328,7 @@ class ObjectShape(_Container):
 
     def read_text(self, text: str) -> Any:
         """Return the empty object."""
-        return UNREAD if text.strip(WHITE_SPACE) else {}
+        return UNREAD if text.strip(SPACES) else {}
 
     def clean_children(self, children: Sequence[Element], name: str, levels: int) -> Any:
         """Return the object whose properties these are."""
@@ -481,7 +482,7 @@ class ArrayShape(_Container):
 
     def read_text(self, text: str) -> Any:
         """Return the empty list."""
-        return UNREAD if text.strip(WHITE_SPACE) else []
+        return UNREAD if text.strip(SPACES) else []
 
     def clean_children(self, children: Sequence[Element], name: str, levels: int) -> Any:
         """Return the list."""

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from xmltools.syntax.json_reader import max_digits
 from xmltools.syntax.late_patterns import late_pattern
+from xmltools.syntax.markup import SPACES
 
-WHITE_SPACE = " \t\r\n"
 """The white space of XML. Python's own notion is much wider."""
 UNREAD: Final = object()
 """The value of a text that has none."""
@@ -29,13 +29,13 @@ _QUOTED = late_pattern(r"""(["'])([^"']*)\1""")
 
 
 def _integer(text: str) -> Any:
-    text = text.strip(WHITE_SPACE)
+    text = text.strip(SPACES)
     match = _INTEGER.fullmatch(text)
     return int(text) if match and len(match[1]) <= max_digits() else UNREAD
 
 
 def _number(text: str) -> Any:
-    text = text.strip(WHITE_SPACE)
+    text = text.strip(SPACES)
     match = _NUMBER.fullmatch(text)
     if not match:
         return UNREAD
@@ -46,11 +46,11 @@ def _number(text: str) -> Any:
 
 
 def _boolean(text: str) -> Any:
-    return _CLEAN_BOOLEANS.get(text.strip(WHITE_SPACE), UNREAD)
+    return _CLEAN_BOOLEANS.get(text.strip(SPACES), UNREAD)
 
 
 def _null(text: str) -> Any:
-    return None if text.strip(WHITE_SPACE) == "null" else UNREAD
+    return None if text.strip(SPACES) == "null" else UNREAD
 
 
 def _any_integer(text: str) -> Any:
@@ -99,9 +99,9 @@ UNUSUAL: Final[dict[str, Read]] = {
 
 def read_unusual(text: str, type: str) -> Any:
     """Read an integer, number, boolean or null in any spelling. The first three may stand in quotes."""
-    read, trimmed = UNUSUAL[type], text.strip(WHITE_SPACE)
+    read, trimmed = UNUSUAL[type], text.strip(SPACES)
     value = read(trimmed)
     if value is UNREAD and type != "null" and (match := _QUOTED.fullmatch(trimmed)):
-        inside = match[2].strip(WHITE_SPACE)
+        inside = match[2].strip(SPACES)
         return read(inside) if inside else UNREAD
     return value
