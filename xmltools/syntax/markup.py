@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from typing import Final, Literal, final
 
 from xmltools.syntax.late_patterns import late_pattern
@@ -71,6 +70,7 @@ _OPENER_REST = late_pattern(rf"(?:{_W}+{_NAME}{_ANY_VALUE})*(?:{_W}*>|(?:{_W}+{_
 _FENCED = r"`{3,}[^`\n<{]*|~{3,}[^~\n<{]*"
 _FENCE = late_pattern(rf"(?:{_FENCED})(?:\n|(?=[<{{]))|(?:`{{1,2}}|~{{1,2}}|{_FENCED}){_CUT}")
 _MEMBER = late_pattern(rf"\{{{_W}{{0,{OPENER_SPACE - 1}}}+(?:[\"']|{_CUT})")
+_LIST = late_pattern(rf"\[{_W}{{0,{OPENER_SPACE - 1}}}+(?:\{{|{_CUT})")
 _TAG_NAME = late_pattern(f"<([^>/{SPACES}]*)([>/{SPACES}])?")
 _WORD = late_pattern(rf"([^{SPACES}<>{{}}`]{{1,{NAME_LENGTH}}}+){_W}{{0,{OPENER_SPACE}}}+(?=[<{{]|\Z)")
 _START_CHAR = (
@@ -216,10 +216,7 @@ Begins = Callable[[str, int], Verdict]
 """Does something begin at this place in a text?"""
 
 
-_begins_body = partial(read_token, late_pattern(rf"[<{{]|\[{_W}{{0,{OPENER_SPACE - 1}}}+(?:\{{|{_CUT})"))
-
-
-def read_confirmation(text: str, at: int, *, fences: bool, begins: Begins) -> Verdict:
+def read_confirmation(text: str, at: int, *, fences: bool, begins: Begins | None) -> Verdict:
     """Does what comes after an opener make it the start of a block: `<`, `{` or a list of objects, perhaps after a
     fence line? `begins` is asked instead, if it is given, about the place of the first character that is no white
     space."""
@@ -229,7 +226,9 @@ def read_confirmation(text: str, at: int, *, fences: bool, begins: Begins) -> Ve
     if here == len(text):
         return MORE
     if not fences or text[here] not in "`~":
-        return begins(text, here)
+        if begins is not None:
+            return begins(text, here)
+        return text[here] in "<{" or read_token(_LIST, text, here)
     fence = read_token(_FENCE, text, here, FENCE_LENGTH)
     return fence and read_confirmation(text, fence.end(), fences=False, begins=begins)
 
@@ -243,7 +242,7 @@ def opens_call(text: str, at: int, name: str, *, fences: bool = True, begins: Be
         if not tag:
             return tag
         end = tag.end
-    return read_confirmation(text, end, fences=fences, begins=begins or _begins_body) and end
+    return read_confirmation(text, end, fences=fences, begins=begins) and end
 
 
 def begins_with_field(text: str, at: int, fields: Sequence[str], key: re.Pattern[str], start: int) -> bool | None:
