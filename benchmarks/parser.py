@@ -157,9 +157,9 @@ def speed(quick: bool) -> Iterator[Figure]:
     if not quick:
         yield Figure("a  10 MB diff in CDATA, one chunk", 1.6, scans(10 * MB, 9), "scans")
     shapes = (
-        ("b  diff in CDATA, 4-char chunks", 4.0, block(f"<![CDATA[{diff(size)}]]>")),
-        ("c  prose without <, 4-char chunks", 3.5, source_code(size).replace("<", " ")),
-        ("d  prose full of < & `, 4-char chunks", 6.0, markup_prose(size)),
+        ("b  diff in CDATA, 4-char chunks", 4.5, block(f"<![CDATA[{diff(size)}]]>")),
+        ("c  prose without <, 4-char chunks", 4.0, source_code(size).replace("<", " ")),
+        ("d  prose full of < & `, 4-char chunks", 7.5, markup_prose(size)),
         ("e  escaped diff, 4-char chunks", 14.0, block(escape(diff(size)))),
         ("e  diff with a < in every line, 4-char", 14.0, block(diff(size).replace("\n", " < b\n"))),
     )
@@ -263,9 +263,11 @@ def small(quick: bool) -> Iterator[Figure]:
     """Figure s: what most calls are."""
     rounds, size = (5, MB // 5) if quick else (15, MB)
     calls = "".join(CALL.format(number) for number in range(200))
-    for width, asked in ((4, 6), (64, 5), (0, 4)):
+    for width, asked in ((4, 15), (64, 12), (0, 12)):
         name = f"s  200 small calls, {f'{width}-char chunks' if width else 'whole'}"
         yield Figure(name, asked, of_expat(calls, width, [WEATHER], rounds), "x expat")
+    whole = ratio(often(lambda: parse_reply(calls, [WEATHER]), 2), often(lambda: feed_expat([calls]), 16), rounds)
+    yield Figure("s  200 small calls, by parse()", 5, 8 * whole, "x expat")
     yield Figure("s  a reply with two calls, ten tools", 8, reply_of_json(rounds), "x json.loads")
     items = "".join(f"<file>src/a{number}.py</file>\n" for number in range(2_000))
     array = f"<tool><tool_name>show</tool_name><arguments><files>{items}</files></arguments></tool>"
@@ -277,12 +279,12 @@ def small(quick: bool) -> Iterator[Figure]:
     shapes = (
         ("a JSON body", 10, f"<tool>{body}</tool>"),
         ("] inside chunks of CDATA", 8, repeated("a]bc", size, "<![CDATA[", "]]>")),
-        ("] at the end of chunks of CDATA", 12, repeated("abc]", size, "<![CDATA[", "]]>")),
-        ("< inside chunks of text", 12, repeated("a<bc", size)),
+        ("] at the end of chunks of CDATA", 15, repeated("abc]", size, "<![CDATA[", "]]>")),
+        ("< inside chunks of text", 15, repeated("a<bc", size)),
         ("</ inside chunks of text", 20, repeated("a</b", size)),
-        ("& in chunks of text", 10, repeated("a&bc", size)),
-        ("source code in CDATA", 4, block(f"<![CDATA[{code}]]>")),
-        ("source code as text", 5, block(code.replace("</", "< /"))),
+        ("& in chunks of text", 12, repeated("a&bc", size)),
+        ("source code in CDATA", 4.5, block(f"<![CDATA[{code}]]>")),
+        ("source code as text", 8, block(code.replace("</", "< /"))),
     )
     for what, asked, text in shapes:
         yield Figure(f"s  {what}, 4-char", asked, units(text, rounds // 2 + 2), "U")
