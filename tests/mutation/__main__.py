@@ -81,7 +81,7 @@ def _arguments() -> argparse.Namespace:
         action="append",
         default=[],
         metavar="MODULE",
-        help="such as parser.block, tools.schema or tools.schema.elements_to_arguments",
+        help="such as parser.open_call, tools.schema or tools.schema.elements_to_arguments",
     )
     parser.add_argument("--sample", type=int, metavar="N", help="judge so many of them, at random")
     parser.add_argument("--seed", type=int, default=0, help="of the sample and of the order")

@@ -1,7 +1,7 @@
 """The incremental parser: model text in, text, reasoning and tool calls out (protocol: `grammars/PROTOCOL.md`).
 
-`parser` cuts the stream: `prose` reads what is outside blocks, `machine` runs the states of a `block`, and
-`finish` turns an ended block into a call or an error.
+`stream` cuts the text: `outside` reads what is outside of calls, `machine` runs the states of the open call, and
+`finish` turns one that has ended into a `ToolCall` or an error.
 """
 
 from typing import TYPE_CHECKING

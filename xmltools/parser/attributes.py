@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from xmltools.errors import Code
-from xmltools.parser.block import Block, Leaf
+from xmltools.parser.open_call import Block, Leaf
 from xmltools.syntax.element_tree import Element
 from xmltools.syntax.markup import SPACES, Tag, attributes_of, decode_entities, is_metadata, is_valid_name
 from xmltools.tools.schema import ArrayShape, Shape

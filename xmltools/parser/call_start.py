@@ -7,10 +7,10 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from xmltools.dialects import Body, Dialect
-from xmltools.parser.block import Block, Reading
 from xmltools.parser.delimited_starts import MAX_STRAY, begins_call, cut_start, read_start
 from xmltools.parser.limits import Limits
 from xmltools.parser.machine import run
+from xmltools.parser.open_call import Block, Reading
 from xmltools.parser.openers import Starts, forms_at
 from xmltools.parser.shown import Shown
 from xmltools.parser.tool_tags import read_tool_line, read_tool_start

@@ -6,19 +6,19 @@ from array import array
 from typing import Final
 
 from xmltools.errors import Code
-from xmltools.parser.block import (
+from xmltools.parser.end_tags import (
+    continue_cdata,
+    end_section,
+    is_next_section,
+    meet_candidate,
+)
+from xmltools.parser.open_call import (
     AROUND,
     CALL,
     OWN,
     Block,
     Leaf,
     State,
-)
-from xmltools.parser.end_tags import (
-    continue_cdata,
-    end_section,
-    is_next_section,
-    meet_candidate,
 )
 from xmltools.syntax.markup import (
     CDATA_OPEN,

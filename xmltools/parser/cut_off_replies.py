@@ -8,8 +8,8 @@ from typing import Final
 from xmltools.dialects import Body, Dialect, hint_of
 from xmltools.errors import CallError, Code
 from xmltools.models import ToolCall
-from xmltools.parser.block import CALL, OWN, Block, Failure, Leaf, State
 from xmltools.parser.end_tags import confirm_end
+from xmltools.parser.open_call import CALL, OWN, Block, Failure, Leaf, State
 from xmltools.syntax.embedded_markup import Closers, find_line_opener
 from xmltools.syntax.markup import SPACES, read_end_tag
 

@@ -10,7 +10,6 @@ import re
 from typing import Final
 
 from xmltools.errors import Code
-from xmltools.parser.block import Block, State
 from xmltools.parser.delimited_keys import (
     NOT_AN_ARGUMENT,
     ask,
@@ -23,6 +22,7 @@ from xmltools.parser.delimited_keys import (
 from xmltools.parser.delimited_starts import MAX_STRAY, begins_python
 from xmltools.parser.delimiters import NAME, UndecidedError, before
 from xmltools.parser.json_states import begin_json_arguments, begin_json_body
+from xmltools.parser.open_call import Block, State
 from xmltools.syntax.markup import MORE, NAME_LENGTH, NO, OPENER_SPACE, SPACES, is_cut_off, is_valid_name, skip_space
 
 _NAME = re.compile(NAME)

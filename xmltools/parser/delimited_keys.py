@@ -8,9 +8,9 @@ from functools import cache
 from typing import Final
 
 from xmltools.errors import Code
-from xmltools.parser.block import Block, Path, State
 from xmltools.parser.delimiters import LAYOUT, SPACE, Delimiter, Head, UndecidedError, before, cut_of
 from xmltools.parser.elements import path_of
+from xmltools.parser.open_call import Block, Path, State
 from xmltools.parser.values import begin_marked_leaf
 from xmltools.syntax.element_tree import JSON, TEXT, Element
 from xmltools.syntax.late_patterns import late_pattern

@@ -10,10 +10,10 @@ import re
 from typing import Final
 
 from xmltools.errors import Code
-from xmltools.parser.block import Block, Leaf, State
 from xmltools.parser.delimited_keys import ask, follows, note_missing, read_key, tag_at, tags
 from xmltools.parser.delimiters import Delimiter, UndecidedError, cut_of, whole_of
 from xmltools.parser.end_tags import end_leaf
+from xmltools.parser.open_call import Block, Leaf, State
 from xmltools.syntax.element_tree import Element
 from xmltools.syntax.late_patterns import late_pattern
 from xmltools.syntax.markup import NAME_LENGTH, OPENER_SPACE, SPACES

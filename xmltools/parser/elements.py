@@ -9,15 +9,15 @@ from xmltools.dialects import Body
 from xmltools.errors import Code
 from xmltools.models.events import ArgumentDelta
 from xmltools.parser.attributes import name_in, name_of, read_arguments, read_attributes, read_properties
-from xmltools.parser.block import (
+from xmltools.parser.end_tags import end_field, refuse_second_end
+from xmltools.parser.json_states import begin_json_arguments, begin_json_body, begin_json_leaf
+from xmltools.parser.open_call import (
     Block,
     Container,
     Leaf,
     Path,
     State,
 )
-from xmltools.parser.end_tags import end_field, refuse_second_end
-from xmltools.parser.json_states import begin_json_arguments, begin_json_body, begin_json_leaf
 from xmltools.parser.values import begin_leaf, read_leaf_start, turn_into_text
 from xmltools.syntax.element_tree import Element
 from xmltools.syntax.markup import (

@@ -9,7 +9,7 @@ from typing import Final
 from xmltools.dialects import Body
 from xmltools.errors import Code
 from xmltools.parser.attributes import end_attributes
-from xmltools.parser.block import (
+from xmltools.parser.open_call import (
     AROUND,
     CALL,
     OTHER,

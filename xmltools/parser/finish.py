@@ -9,12 +9,12 @@ from typing import Any, Final
 from xmltools.dialects import Body, hint_of
 from xmltools.errors import CallError, Code
 from xmltools.models import ToolCall
-from xmltools.parser.block import Block, Failure, Leaf
 from xmltools.parser.cut_off_replies import cut_off
 from xmltools.parser.decode_text import TextReader
 from xmltools.parser.delimited_values import grow
 from xmltools.parser.elements import take_name
 from xmltools.parser.json_envelope import Envelope, NoCallError, read_object_of
+from xmltools.parser.open_call import Block, Failure, Leaf
 from xmltools.syntax.json_reader import JSONError, loads_lenient
 from xmltools.syntax.markup import CDATA_OPEN, SPACES, find_forbidden, skip_space
 from xmltools.syntax.rope import Rope

@@ -26,12 +26,12 @@ from typing import Final
 from xmltools import dialects
 from xmltools.dialects import FORGE, Body, Dialect, Pairs
 from xmltools.errors import Code, Notice
-from xmltools.parser.block import Block
 from xmltools.parser.call_start import name_on_trial, on_trial
 from xmltools.parser.cut_off_replies import ends_complete
 from xmltools.parser.delimited_starts import read_start
 from xmltools.parser.limits import Limits
 from xmltools.parser.machine import run
+from xmltools.parser.open_call import Block
 from xmltools.parser.shown import Shown
 from xmltools.parser.toolbox import Toolbox
 from xmltools.syntax.json_scanner import JSONScanner

@@ -12,9 +12,9 @@ from typing import Any, Final, NoReturn
 
 from xmltools.dialects import Body, hint_of
 from xmltools.errors import Code
-from xmltools.parser.block import Block, Failure
 from xmltools.parser.elements import take_name
 from xmltools.parser.json_deltas import JSONObject
+from xmltools.parser.open_call import Block, Failure
 from xmltools.syntax.json_reader import (
     JSONDepthError,
     JSONError,

@@ -9,8 +9,8 @@ from typing import Final
 
 from xmltools.dialects import Body
 from xmltools.errors import Code
-from xmltools.parser.block import Block, Leaf, State, skip_broken
 from xmltools.parser.json_deltas import JSONObject
+from xmltools.parser.open_call import Block, Leaf, State, skip_broken
 from xmltools.syntax.element_tree import Element
 from xmltools.syntax.markup import (
     MORE,

@@ -20,15 +20,15 @@ from xmltools.errors import CallError, Code, XMLToolsError
 from xmltools.models import ToolCall
 from xmltools.models.events import ArgumentDelta, CallCompleted, CallFailed, CallStarted, Event, TextDelta
 from xmltools.parser.attributes import read_opening_tag
-from xmltools.parser.block import Block, Reading
 from xmltools.parser.cut_off_replies import cut_off_list, end_in_call
 from xmltools.parser.finish import conclude
 from xmltools.parser.limits import Limits
 from xmltools.parser.machine import run
 from xmltools.parser.new_ids import make_id, random_id
+from xmltools.parser.open_call import Block, Reading
 from xmltools.parser.openers import checked_tags
 from xmltools.parser.outside import Opening, Outside
-from xmltools.parser.runs import CLOSED, HELD, JSON, LONG, OTHER, PROSE, TAG, TEXT, VALUE, Run
+from xmltools.parser.quiet_chunks import CLOSED, HELD, JSON, LONG, OTHER, PROSE, TAG, TEXT, VALUE, Run
 from xmltools.parser.toolbox import Toolbox, toolbox_of
 from xmltools.parser.whole import read_call
 from xmltools.syntax.markup import TAG_LENGTH, skip_space

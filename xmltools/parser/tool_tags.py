@@ -7,10 +7,10 @@ import re
 
 from xmltools.dialects import Dialect
 from xmltools.errors import Code
-from xmltools.parser.block import Block, Leaf, State
 from xmltools.parser.decode_text import TextReader
 from xmltools.parser.delimiters import SPACE, known_delimiters
 from xmltools.parser.elements import open_arguments
+from xmltools.parser.open_call import Block, Leaf, State
 from xmltools.syntax.element_tree import Element
 from xmltools.syntax.markup import (
     MORE,

@@ -9,7 +9,15 @@ from typing import Final
 
 from xmltools.errors import Code
 from xmltools.parser.attributes import name_in, name_of
-from xmltools.parser.block import (
+from xmltools.parser.cdata import open_cdata
+from xmltools.parser.decode_text import TextReader
+from xmltools.parser.delimiters import cut_of
+from xmltools.parser.end_tags import (
+    end_at_once,
+    end_leaf,
+    meet_candidate,
+)
+from xmltools.parser.open_call import (
     CALL,
     OTHER,
     OWN,
@@ -19,14 +27,6 @@ from xmltools.parser.block import (
     Path,
     State,
     read_skipped,
-)
-from xmltools.parser.cdata import open_cdata
-from xmltools.parser.decode_text import TextReader
-from xmltools.parser.delimiters import cut_of
-from xmltools.parser.end_tags import (
-    end_at_once,
-    end_leaf,
-    meet_candidate,
 )
 from xmltools.syntax.element_tree import Element
 from xmltools.syntax.markup import (

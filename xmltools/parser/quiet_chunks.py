@@ -11,10 +11,10 @@ from functools import lru_cache
 from typing import Final
 
 from xmltools.models.events import ArgumentDelta, Event, TextDelta
-from xmltools.parser.block import Block, Path, State
 from xmltools.parser.decode_text import TextReader
 from xmltools.parser.delimiters import cut_of
 from xmltools.parser.machine import run_of_value
+from xmltools.parser.open_call import Block, Path, State
 from xmltools.parser.outside import Outside
 from xmltools.syntax.json_scanner import JSONScanner
 from xmltools.syntax.late_patterns import late_pattern
