@@ -23,7 +23,6 @@ from xmltools.syntax.element_tree import Element
 from xmltools.syntax.markup import (
     CLEAN_PART,
     CLEAN_TAG,
-    CLEAN_VALUE,
     MORE,
     NO,
     OPENER_SPACE,
@@ -99,42 +98,38 @@ def _bare_name(block: Block, text: str, at: int) -> int:
 
 def read_markup(block: Block, text: str, at: int) -> int:
     """State: where an element, a comment or an end tag may come."""
-    clean = CLEAN_TAG.match(text, at)
-    if clean is None:
-        return _odd_markup(block, text, at)
-    slash, name = clean.groups()
-    end = clean.end()
-    start = end - len(name) - 2
-    if slash:
-        _end_tag(block, block.base + start - 1, name)
-        return end
-    depth, limits = len(block.stack), block.reading.limits
-    value = CLEAN_VALUE.match(text, end) if not block.discard else None
-    if value is not None and value[2] != name:
-        value = None
-    if depth > 1:
-        is_value = name != block.arguments_tag and block.element_count < limits.elements and depth <= limits.depth
-        if is_value and not block.stray.too_deep and block.dialect.body is not _TAGS:
+    begun, limits = at, block.reading.limits
+    while (clean := CLEAN_TAG.match(text, at)) is not None:
+        slash, name, value = clean.groups()
+        end, depth = clean.end(2) + 1, len(block.stack)
+        start = end - len(name) - 2
+        if slash:
+            _end_tag(block, block.base + start - 1, name)
+            return end
+        is_value = depth > 1 and name != block.arguments_tag and block.dialect.body is not _TAGS
+        if is_value and not block.stray.too_deep and block.element_count < limits.elements and depth <= limits.depth:
             block.element_count += 1
             element = Element(name, block.base + start)
             shape, path = _add_value(block, element)
-            if value is not None and (shape.is_text or not shape.exact):
-                # Nothing but a leaf can contain it, and nothing but its end tag can end it.
-                element.text = value[1]
-                if path is not None:
-                    block.reading.events.append(ArgumentDelta.make(path, value[1]))
-                return value.end()
-            leaf = block.leaf = Leaf(name, element, shape, block.base + end, path)
-            leaf.exact = shape.exact and not block.stack[-1].loose
-            block.state = State.LEAF_START
-            return max(end, read_leaf_start(block, leaf, text, end)) if end < len(text) else end
-    elif value is not None and name == block.dialect.tool_name and not block.fields:
-        block.fields.add(name)
-        block.element_count += 1
-        end_field(block, name, value[1], Element(name, block.base + start), block.base + end)
-        return value.end()
-    place = _start_tag(block, text, start, Tag(name, end, False))
-    return place if place >= 0 or start == at else start
+            if value is None or (shape.exact and not shape.is_text):
+                leaf = block.leaf = Leaf(name, element, shape, block.base + end, path)
+                leaf.exact = shape.exact and not block.stack[-1].loose
+                block.state = State.LEAF_START
+                return max(end, read_leaf_start(block, leaf, text, end)) if end < len(text) else end
+            # Nothing but a leaf can contain it, and nothing but its end tag can end it.
+            element.text = value
+            if path is not None:
+                block.reading.events.append(ArgumentDelta.make(path, value))
+        elif value and name == block.dialect.tool_name and depth == 1 and not (block.fields or block.discard):
+            block.fields.add(name)
+            block.element_count += 1
+            end_field(block, name, value, Element(name, block.base + start), block.base + end)
+        else:
+            place = _start_tag(block, text, start, Tag(name, end, False))
+            return place if place >= 0 or start == begun else start
+        at = clean.end()
+    place = _odd_markup(block, text, at)
+    return place if place >= 0 or at == begun else at
 
 
 def _odd_markup(block: Block, text: str, at: int) -> int:

@@ -44,14 +44,14 @@ _ANY_VALUE = rf"{_W}*={_W}*(?:\"[^\"<]*\"|'[^'<]*'|[^{SPACES}<>\"'/]+)"  # in an
 _VALUE_PART = rf"{_W}*(?:={_W}*(?:\"[^\"<]*\"?|'[^'<]*'?|[^{SPACES}<>\"'/]*)?)?"
 _CLEAN_NAME = "[A-Za-z_][-.0-9A-Za-z_]{0,255}"
 _SIMPLE = re.compile(rf"<({_CLEAN_NAME})>")  # nearly all tags
-CLEAN_TAG: Final = re.compile(rf"{_W}{{0,1024}}(?:<(/?)({_CLEAN_NAME})>)")
-"""White space and a tag that needs no closer look: a short ASCII name, and nothing else."""
 CLEAN_NEXT: Final = re.compile(f"{_W}{{0,1024}}(?=</?{_CLEAN_NAME}[>{SPACES}/])")
 """White space before such a tag, perhaps one with attributes."""
 CLEAN_PART: Final = re.compile(rf"{_W}{{0,64}}(?:</?(?:{_CLEAN_NAME})?)?")
 """White space, and the beginning of such a tag."""
-CLEAN_VALUE: Final = re.compile(rf"([^\s<&\]](?:[^<&\]]{{0,254}}[^\s<&\]])?)</({_CLEAN_NAME})>(?={CLEAN_NEXT.pattern})")
-"""A short value that is what is written, and an end tag with such a tag behind it."""
+_CLEAN_VALUE = r"[^\s<&\]](?:[^<&\]]{0,254}[^\s<&\]])?"
+CLEAN_TAG: Final = re.compile(rf"{_W}{{0,1024}}<(/?)({_CLEAN_NAME})>(?:({_CLEAN_VALUE})</\2>(?={CLEAN_NEXT.pattern}))?")
+"""White space and a tag that needs no closer look: a short ASCII name, and nothing else. If its element has nothing but
+a short value that is what is written, and such a tag comes after its end, this is group 3."""
 _SPACE = re.compile(f"{_W}*")
 _ATTRIBUTE = late_pattern(rf"{_W}+({_NAME})(?:{_W}*={_W}*(?:([\"'])((?:(?!\2)[^<])*)\2|({_UNQUOTED})))?")
 
