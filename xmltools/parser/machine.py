@@ -21,7 +21,7 @@ from xmltools.parser.open_call import (
     skip_broken,
 )
 from xmltools.parser.tool_tags import read_tool_tag, read_tool_text
-from xmltools.parser.values import own_end, parts_of_end, read_leaf_comment, read_leaf_start, read_text, stops_of_text
+from xmltools.parser.values import read_leaf_comment, read_leaf_start, read_text, stops_of_text
 
 _BETWEEN: Final[dict[int, Callable[[Block, str, int], int]]] = {
     State.BODY: read_body,
@@ -75,25 +75,24 @@ def run(block: Block, text: str, at: int, base: int) -> int:
     return at
 
 
-ValueRun = tuple[str, re.Pattern[str], re.Pattern[str], bool]
+ValueRun = tuple[str, re.Pattern[str], str, bool]
 
 
 def run_of_value(block: Block, leaf: Leaf) -> ValueRun | None:
     """How the open value goes on: the characters with which all begins that may begin or end in it; a pattern of that,
-    or of what the end of a text cuts off of it; one of what probably ends the value, as far as nothing is decided; and
-    whether its text is decoded, or loses its last line break. None if it has not begun, or may have ended."""
+    or of what the end of a text cuts off of it; the delimiter that probably ends it, if that is no end tag; and whether
+    its text is decoded, or loses its last line break. None if it has not begun, or may have ended."""
     state = block.state
     if state == State.TEXT:
-        return "</" if leaf.pasted else "<", stops_of_text(block, leaf), own_end(block, leaf), True
+        return "</" if leaf.pasted else "<", stops_of_text(block, leaf), "", True
     if state == State.CDATA or (state == State.PAIR_VALUE and leaf.decided):
-        return "]]", SECTION_END, parts_of_end("", ""), False
+        return "]]", SECTION_END, "", False
     if state != State.PAIR_VALUE or block.dialect.pairs is None:
         return None
     pairs = block.dialect.pairs
     stops = block.delimiters.in_value(leaf.tag[0])
     begins = pairs.tag_mark[:2] or "<"
-    waits = parts_of_end(pairs.value_end, "")
-    return begins, _framed(stops.pattern) if pairs.framing else stops, waits, bool(pairs.framing)
+    return begins, _framed(stops.pattern) if pairs.framing else stops, pairs.value_end, bool(pairs.framing)
 
 
 @lru_cache(maxsize=256)

@@ -16,6 +16,7 @@ from xmltools.parser.delimiters import cut_of
 from xmltools.parser.machine import run_of_value
 from xmltools.parser.open_call import Block, Path, State
 from xmltools.parser.outside import Outside
+from xmltools.parser.values import END_PART, around_clean, is_undecided
 from xmltools.syntax.json_scanner import JSONScanner
 from xmltools.syntax.late_patterns import late_pattern
 from xmltools.syntax.markup import SPACES, TAG_LENGTH
@@ -49,9 +50,9 @@ def _tag_part(arguments: str) -> re.Pattern[str]:
 
 
 @lru_cache(maxsize=64)
-def _opener_part(opener: str) -> re.Pattern[str]:
-    """A pattern of the parts with which an opener begins."""
-    return re.compile(cut_of(opener) or "(?!)")
+def _part_of(delimiter: str) -> re.Pattern[str]:
+    """A pattern of the parts with which a delimiter begins, perhaps after a line break."""
+    return re.compile(rf"(?:\r\n?|\n)?(?:{cut_of(delimiter)})" if delimiter[1:] else "(?!)")
 
 
 class Run:
@@ -60,11 +61,12 @@ class Run:
 
     __slots__ = (
         "_direct",
-        "_end",
+        "_around",
         "_is_silent",
         "_reader",
         "_scanner",
         "_stops",
+        "_tag",
         "_wait",
         "char",
         "held",
@@ -86,8 +88,9 @@ class Run:
         self.path: Path = ()  # of the deltas
         self.pieces = pieces  # where the text goes, for those who read it later
         self.mark = GATHER  # where in the stream they get it
-        # Patterns of all that may begin or end in it, and of what may be held back: a value's end, if that is all.
-        self._stops = self._wait = self._end = _NEVER
+        self._stops = _NEVER  # a pattern of all that may begin or end in it
+        self._wait = _NEVER  # … and of what may be held back
+        self._tag = self._around = ""  # that is the end tag of the leaf with this name, in the element with that name
         self._is_silent = False  # it has no deltas
         self._reader: TextReader | None = None
         self._scanner: JSONScanner | None = None
@@ -99,7 +102,7 @@ class Run:
         if kind == JSON:
             return self._read_json(chunk, end)
         text = held + chunk if held else chunk
-        if (held or kind == TAG) and self._wait.fullmatch(text):
+        if (held or kind == TAG) and self._goes_on(text, 0):
             self.held = text
             self.pos = end
             if kind == TAG and self._wait is not _NAME_PART:
@@ -113,7 +116,7 @@ class Run:
             place = found.start()
             # White space before the end is held back as well, and told when that is decided.
             is_told = not place or text[place - 1] > " " or ">" not in text[place:]
-            if not is_told or not self._wait.fullmatch(text, place):
+            if not is_told or not self._goes_on(text, place):
                 return None
         start = self.pos - len(held)
         if found is not None and found.start() < size:
@@ -135,12 +138,19 @@ class Run:
         reader = self._reader
         if reader is not None:
             text = reader.text(text)
-            self._wait = self._end if reader.idle else _NEVER
             if not reader.idle:
                 self.mode = HELD
             elif not self.held:
                 self.mode = self._direct
         return [ArgumentDelta.make(self.path, text)] if text and not self._is_silent else []
+
+    def _goes_on(self, text: str, at: int) -> bool:
+        """May what `text` has from `at` on be held back, for nothing in it is decided?"""
+        found = self._wait.fullmatch(text, at)
+        if found is None or not self._tag:
+            return found is not None
+        reader = self._reader
+        return (reader is None or reader.idle) and is_undecided(found, self._tag, self._around)
 
     def _read_json(self, chunk: str, end: int) -> list[Event] | None:
         """A chunk of a string in JSON, with escapes. None if the string may end in it."""
@@ -156,6 +166,7 @@ class Run:
     def choose(self, block: Block, size: int) -> None:
         """Find out what the stream is in now, inside of `block`, which may have so many characters."""
         self.mode = self.kind = OTHER
+        self._tag = ""
         leaf, state, held = block.leaf, block.state, self.held
         most = GATHER
         if leaf is None:
@@ -177,16 +188,18 @@ class Run:
                 return
             most = self._choose_tag(_NAME_PART)  # of the tool, or of its server
         elif (value := run_of_value(block, leaf)) is not None:
-            self.pair, self._stops, self._end, is_text = value
+            self.pair, self._stops, end, is_text = value
             self.char = self.pair[0]
             self.kind = TEXT if is_text else VALUE
             self.path = leaf.path or ()
             self._is_silent = leaf.reader is None or leaf.path is None
             self._reader = reader = leaf.reader if state == State.TEXT else None
             self._direct = HELD if self._is_silent else self.kind
-            is_idle = reader is None or reader.idle
-            self._wait = self._end if is_idle else _NEVER
-            self.mode = self._direct if is_idle and not held else HELD
+            self.mode = self._direct if not held and (reader is None or reader.idle) else HELD
+            if state == State.TEXT:
+                self._wait, self._tag, self._around = END_PART, leaf.tag, around_clean(block, leaf)
+            else:
+                self._wait = _part_of(end)
         elif held and held[0] == "<" and ">" not in held and (state not in _TAILS or held[1:2] == "/"):
             most = self._choose_tag(_NAME_PART)
         else:
@@ -205,13 +218,14 @@ class Run:
     def choose_prose(self, outside: Outside, *, is_spent: bool) -> None:
         """Find out what the stream is in now, outside of calls. `is_spent`: all that follows is text."""
         self.mode = self.kind = OTHER
+        self._tag = ""
         if not outside.is_plain_prose:
             return
         self.kind = PROSE
         openers = outside.openers
         self.char = self.pair = "" if openers.has_others else "<"
         self._stops = _NEVER if is_spent else openers.begins
-        self._wait = _opener_part(outside.dialect.opener)
+        self._wait = _part_of(outside.dialect.opener)
         self._direct = HELD if openers.has_others else LAID_OUT if outside.dialect.layout else PROSE
         self.mode = HELD if self.held else self._direct
         self.pieces = outside.pieces

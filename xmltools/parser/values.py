@@ -11,7 +11,6 @@ from xmltools.errors import Code
 from xmltools.parser.attributes import name_in, name_of
 from xmltools.parser.cdata import open_cdata
 from xmltools.parser.decode_text import TextReader
-from xmltools.parser.delimiters import cut_of
 from xmltools.parser.end_tags import (
     end_at_once,
     end_leaf,
@@ -199,8 +198,8 @@ def read_text(block: Block, leaf: Leaf, text: str, at: int) -> int:
             return place
     if opening > at:
         return opening
-    is_told = leaf.reader is None or leaf.reader.idle
-    if is_told and not block.reading.final and own_end(block, leaf).fullmatch(text, at):
+    part = END_PART.fullmatch(text, at) if leaf.reader is None or leaf.reader.idle else None
+    if part and not block.reading.final and is_undecided(part, leaf.tag, around_clean(block, leaf)):
         return -1
     return _leaf_markup(block, leaf, text, at)
 
@@ -250,38 +249,38 @@ _MARKUP = re.compile(f"<(?![{SPACES}=<0-9])")
 """A `<` that may begin markup. At the end of a text, it may."""
 _ANY: Final = re.compile(r"</?\Z|<")
 _ANY_END: Final = re.compile(r"</|<\Z")
-_LONG_END: Final = 64
+_SPACE: Final = f"[{SPACES}]{{0,64}}"
+_NAME: Final = r"[A-Za-z_][-.\w]{0,64}"
+END_PART: Final = re.compile(
+    rf"<(?:/({_NAME})?)?|</({_NAME})>{_SPACE}(?:<{_NAME}>|(?:</({_NAME})>{_SPACE})?(?:</?(?:{_NAME})?)?)"
+)
+"""A part of an end tag; or all of it, with an end tag after it, and the next tag up to the end of its name."""
 
 
-def own_end(block: Block, leaf: Leaf) -> re.Pattern[str]:
-    """A pattern of what may be the end of the text of a leaf, as far as nothing is decided."""
-    is_clean = leaf.literal < 0 and len(block.stack) > 1 and not block.is_tag
-    return parts_of_end(f"</{leaf.tag}>", block.stack[-1].tag if is_clean else "")
+def around_clean(block: Block, leaf: Leaf) -> str:
+    """The name of the element around a leaf; empty if more than what comes next decides where that ends."""
+    return block.stack[-1].tag if leaf.literal < 0 and len(block.stack) > 1 and not block.is_tag else ""
 
 
-@lru_cache(maxsize=256)
-def parts_of_end(end: str, around: str) -> re.Pattern[str]:
-    """A pattern of the parts with which a value's end delimiter begins. `around`: the name of the element around it;
-    then all of that may have come, its end tag, and the next tag, as far as nothing is decided."""
-    if not 1 < len(end) < _LONG_END:
-        return re.compile("(?!)")
-    space, name = rf"[{SPACES}]{{0,{_LONG_END}}}", rf"[A-Za-z_][-.\w]{{0,{_LONG_END}}}"
-    following = rf"|{re.escape(end)}{space}(?:<{name}>|(?:</{re.escape(around)}>{space})?(?:</?(?:{name})?)?)"
-    return re.compile(rf"(?:\r\n?|\n)?(?:{cut_of(end)}{following if around else ''})")
+def is_undecided(found: re.Match[str], tag: str, around: str) -> bool:
+    """Is this `END_PART` perhaps the end of the leaf `tag`, and undecided? With the name of the element `around` that,
+    all of the end tag may be there, with what comes next."""
+    part, name, outer = found.groups("")
+    return (name == tag and outer in ("", around) and around != "") if name else tag.startswith(part)
 
 
 def stops_of_text(block: Block, leaf: Leaf) -> re.Pattern[str]:
     """A pattern of what may begin markup in the text of a leaf, or be cut off of that by the end of a text."""
     if leaf.pasted:
-        return _own_ends(leaf.tag, block.arguments_tag) if leaf.exact else _ANY_END
+        return _own_ends(leaf.tag[:1] + block.arguments_tag[:1]) if leaf.exact else _ANY_END
     return _MARKUP if leaf.literal >= 0 else _ANY
 
 
 @lru_cache(maxsize=256)
-def _own_ends(tag: str, arguments: str) -> re.Pattern[str]:
-    """A pattern of what may begin the end tag of an element, or that of the arguments: `</` and a letter, or what the
-    end of a text cuts off of that."""
-    letters = re.escape(tag[:1] + arguments[:1])
+def _own_ends(letters: str) -> re.Pattern[str]:
+    """A pattern of what may begin the end tag of an element, or that of the arguments: `</` and one of these first
+    letters, or what the end of a text cuts off of that."""
+    letters = re.escape(letters)
     return re.compile(rf"</(?:[{SPACES}]*[{letters}/]|[{SPACES}]*\Z)|<\Z")
 
 
@@ -290,7 +289,7 @@ def _leaf_end_tag(block: Block, leaf: Leaf, text: str, at: int) -> int:
     tag = read_end_tag(text, at)
     if tag is MORE:
         is_decided = leaf.exact and leaf.pasted and at + 2 < len(text)
-        if not is_decided or _own_ends(leaf.tag, block.arguments_tag).match(text, at):
+        if not is_decided or _own_ends(leaf.tag[:1] + block.arguments_tag[:1]).match(text, at):
             return -1
     if tag:
         if tag.name == leaf.tag:
