@@ -308,6 +308,10 @@ FAMILIES: dict[str, tuple[str, str]] = {
     "backticks and openers": ("", "`<tool>` "),
     "fence lines": ("", "```\n"),
     "backticks of many lengths": ("", "".join("`" * size + "<tool><a " for size in range(1, 45))),
+    "names that come once": (
+        "<tool><tool_name>f</tool_name><arguments>",
+        "".join(f"<n{number}>v</n{number}>\n" for number in range(2_000)),
+    ),
     "inline code and openers": ("", "`a <tool><b> c` "),
     "inline code that stays open": ("", "`` a <tool><b></tool>``` \n"),
     "backslashes": ("", "\\"),

@@ -102,7 +102,7 @@ class Run:
         if kind == JSON:
             return self._read_json(chunk, end)
         text = held + chunk if held else chunk
-        if (held or kind == TAG) and self._goes_on(text, 0):
+        if (held or kind == TAG) and self._is_undecided(self._wait.fullmatch(text)):
             self.held = text
             self.pos = end
             if kind == TAG and self._wait is not _NAME_PART:
@@ -116,7 +116,7 @@ class Run:
             place = found.start()
             # White space before the end is held back as well, and told when that is decided.
             is_told = not place or text[place - 1] > " " or ">" not in text[place:]
-            if not is_told or not self._goes_on(text, place):
+            if not is_told or not self._is_undecided(self._wait.fullmatch(text, place)):
                 return None
         start = self.pos - len(held)
         if found is not None and found.start() < size:
@@ -144,9 +144,8 @@ class Run:
                 self.mode = self._direct
         return [ArgumentDelta.make(self.path, text)] if text and not self._is_silent else []
 
-    def _goes_on(self, text: str, at: int) -> bool:
-        """May what `text` has from `at` on be held back, for nothing in it is decided?"""
-        found = self._wait.fullmatch(text, at)
+    def _is_undecided(self, found: re.Match[str] | None) -> bool:
+        """May what `wait` has found be held back, for nothing in it is decided?"""
         if found is None or not self._tag:
             return found is not None
         reader = self._reader
