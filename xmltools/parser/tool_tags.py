@@ -82,9 +82,9 @@ def _begins_arguments(
     if begins.lastgroup != "tag":
         return begins.lastgroup == "members" or may_be_text
     here = begins.end(1)
-    opened = read_cdata_open(text, here) if may_be_text else NO
-    if opened is not NO:
-        return opened is not MORE or MORE
+    if may_be_text and text.startswith("<!", here):
+        opened = read_cdata_open(text, here)
+        return MORE if opened is MORE else bool(opened)
     if text.startswith("</", here):
         end_tag = read_end_tag(text, here)
         return end_tag and is_exact and end_tag.name.lower() == word.lower()
