@@ -121,9 +121,12 @@ class Delimiters:
         """Patterns of what is in a field, and of what may be cut off of that."""
         if field in _OTHERS:
             return _OTHERS[field]
-        held = getattr(self.pairs if hasattr(self.pairs, field) else self.dialect, field)
-        delimiters = [*filter(None, (held,) if isinstance(held, str) else held)]
+        delimiters = self._held(field)
         return "|".join(map(whole_of, delimiters)), "|".join(map(cut_of, delimiters))
+
+    def _held(self, field: str) -> list[str]:
+        held = getattr(self.pairs if hasattr(self.pairs, field) else self.dialect, field)
+        return [*filter(None, (held,) if isinstance(held, str) else held)]
 
     def look(self, text: str, at: int, fields: str, gap: str = LAYOUT) -> Found:
         """The first of the delimiters in these fields that comes at `at`, after `gap`."""
@@ -131,7 +134,12 @@ class Delimiters:
 
     def find(self, text: str, at: int, fields: str) -> Delimiter:
         """The first of the delimiters in these fields from `at` on; or what the end of the text cuts off, as `cut`."""
-        found = self._pattern(fields, "").search(text, at)
+        pattern = self._pattern(fields, "")
+        starts = "".join({each[0] for field in fields.split() for each in self._held(field)})
+        for place in re.compile(f"[{re.escape(starts)}]" if starts else "(?!)").finditer(text, at):
+            if found := pattern.match(text, place.start()):
+                return found
+        found = pattern.match(text, len(text))
         assert found is not None  # the end of the text
         return found
 
