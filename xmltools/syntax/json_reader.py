@@ -130,10 +130,10 @@ def _read(text: str, depth: int, *, loose: bool = False, is_lenient: bool = Fals
     message = "not JSON"
     try:  # what is wrong with it as JSON, apart from slips of any JSON
         json.loads(_LAST_COMMA.sub(lambda found: found[1] or " ", text), strict=False, **_HOOKS)
-    except json.JSONDecodeError as error:
-        message, place = error.msg[:1].lower() + error.msg[1:], error.pos
-    except _RefusedError as error:
-        message = str(error)
+    except json.JSONDecodeError as wrong:  # each class has a name of its own, or it can't be compiled
+        message, place = wrong.msg[:1].lower() + wrong.msg[1:], wrong.pos
+    except _RefusedError as unlike:
+        message = str(unlike)
     raise JSONError(message, place)
 
 
