@@ -21,15 +21,15 @@ from xmltools.syntax.json_scanner import JSONScanner
 from xmltools.syntax.late_patterns import late_pattern
 from xmltools.syntax.markup import SPACES, TAG_LENGTH
 
-CLOSED: Final = -1
-OTHER: Final = 0  # each chunk takes a closer look
+CLOSED: Final = -2
+OTHER: Final = -1  # each chunk takes a closer look
+HELD: Final = 0  # one of the following, with text that is held back
 VALUE: Final = 1  # a value without escapes
 TEXT: Final = 2  # a value with entities, or whose last line break is not part of it
 JSON: Final = 3  # a string in JSON
 PROSE: Final = 4
 LAID_OUT: Final = 5  # prose in a dialect in which white space beside calls is not text
 TAG: Final = 6  # a tag: nothing is decided before its end
-HELD: Final = 7  # one of these, with text that is held back
 
 GATHER: Final = 4096
 """Characters that single chunks, of 64 bytes each, may pile up to before they are joined."""
@@ -52,7 +52,7 @@ def _tag_part(arguments: str) -> re.Pattern[str]:
 @lru_cache(maxsize=64)
 def _part_of(delimiter: str) -> re.Pattern[str]:
     """A pattern of the parts with which a delimiter begins, perhaps after a line break."""
-    return re.compile(rf"(?:\r\n?|\n)?(?:{cut_of(delimiter)})" if delimiter[1:] else "(?!)")
+    return re.compile(rf"(?:\r\n?|\n)?(?:{cut_of(delimiter)})") if delimiter[1:] else _NEVER
 
 
 class Run:
@@ -102,7 +102,8 @@ class Run:
         if kind == JSON:
             return self._read_json(chunk, end)
         text = held + chunk if held else chunk
-        if (held or kind == TAG) and self._is_undecided(self._wait.fullmatch(text)):
+        may_wait = kind == TAG or (held and self._wait is not _NEVER)
+        if may_wait and self._is_undecided(self._wait.fullmatch(text)):
             self.held = text
             self.pos = end
             if kind == TAG and self._wait is not _NAME_PART:

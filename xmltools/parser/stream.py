@@ -28,7 +28,7 @@ from xmltools.parser.new_ids import make_id, random_id
 from xmltools.parser.open_call import Block, Reading
 from xmltools.parser.openers import checked_tags
 from xmltools.parser.outside import Opening, Outside
-from xmltools.parser.quiet_chunks import CLOSED, HELD, JSON, LONG, OTHER, PROSE, TAG, TEXT, VALUE, Run
+from xmltools.parser.quiet_chunks import CLOSED, HELD, JSON, LAID_OUT, LONG, OTHER, PROSE, TAG, TEXT, VALUE, Run
 from xmltools.parser.toolbox import Toolbox, toolbox_of
 from xmltools.parser.whole import read_call
 from xmltools.syntax.markup import TAG_LENGTH, skip_space
@@ -164,35 +164,35 @@ class Parser:
         """
         run = self._run
         mode = run.mode
-        if mode > 0 and chunk.__class__ is str and chunk:
-            end = run.pos + len(chunk)
+        if mode >= HELD and chunk.__class__ is str and chunk:
+            pos = run.pos
+            end = pos + len(chunk)
             if end <= run.mark:
-                if mode < HELD:
+                if mode > HELD:
                     char = run.char
                     if char not in chunk or (chunk[-1] != char and run.pair not in chunk):
-                        if mode < PROSE:
-                            if (
-                                mode == VALUE
-                                or (mode == TEXT and "&" not in chunk and (chunk[-1] > " " or chunk.isprintable()))
-                                or (mode == JSON and "\\" not in chunk)
-                            ):
-                                run.pos = end
-                                run.pieces.append(chunk)
-                                delta = ArgumentDelta()
-                                delta.path = run.path
-                                delta.text = chunk
-                                return [delta]
-                        elif mode == TAG:
-                            run.held += chunk
-                            run.pos = end
-                            return []
-                        elif mode == PROSE or chunk[-1] > " ":
+                        if mode == PROSE or (mode == LAID_OUT and chunk[-1] > " "):
                             event = TextDelta()
                             event.text = chunk
-                            event.start = run.pos
+                            event.start = pos
                             run.pos = end
                             run.pieces.append(chunk)
                             return [event]
+                        if mode == TAG:
+                            run.held += chunk
+                            run.pos = end
+                            return []
+                        if (
+                            mode == VALUE
+                            or (mode == TEXT and "&" not in chunk and (chunk[-1] > " " or chunk.isprintable()))
+                            or (mode == JSON and "\\" not in chunk)
+                        ):
+                            run.pos = end
+                            run.pieces.append(chunk)
+                            delta = ArgumentDelta()
+                            delta.path = run.path
+                            delta.text = chunk
+                            return [delta]
                 events = run.read(chunk, end)
                 if events is not None:
                     return events
