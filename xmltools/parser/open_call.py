@@ -483,10 +483,12 @@ class Block:
         in_section = self.state in (State.CDATA, State.CDATA_TAIL) or self.ending.section >= 0
         start = leaf.counted if in_section else max(leaf.counted, leaf.literal)
         if start < place:
-            text = self.source_of(start, last or place)
+            text, base, stop = self.reading.text, self.base, last or place
+            if start < base:
+                text, base = self.source_of(start, stop), start
             words = None if in_section else (self.dialect.block, self.arguments_tag)
-            leaf.claims, counted = count_open(text, place - start, leaf.claims, words)
-            leaf.counted = start + counted
+            leaf.claims, counted = count_open(text, start - base, place - base, stop - base, leaf.claims, words)
+            leaf.counted = base + counted
         return leaf.claims
 
     def source_of(self, start: int, end: int) -> str:

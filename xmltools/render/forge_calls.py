@@ -234,7 +234,7 @@ def write_text(text: str, *, in_cdata: bool = False) -> str:
     # the section (protocol, 4.9).
     parts = text.split("]]>") if find_rare(text, "]]>", 0, len(text)) >= 0 else [text]
     has_tokens = turn_marks().is_in(text)
-    if has_tokens or count_open(text, len(text), 0)[0]:
+    if has_tokens or count_open(text, 0, len(text), len(text), 0)[0]:
         parts = [_OPENING.sub(f"<![]]>{CDATA_OPEN}", part) for part in parts]
     if has_tokens:
         parts = [turn_marks().divided(part, f"]]>{CDATA_OPEN}") for part in parts]

@@ -45,32 +45,34 @@ def _line_opener(block: str) -> re.Pattern[str]:
     return re.compile(rf"(?:^|(?<=[\r\n]))[ \t]*(<{_opener(block)})", re.MULTILINE)
 
 
-def count_open(text: str, end: int, count: int, words: tuple[str, str] | None = None) -> tuple[int, int]:
-    """How many examples are open at `end`, if `count` are where the text begins: blocks, or (without `words`) CDATA
-    sections. Also returns the place after what was counted: `end`, or the end of a tag in which `end` is."""
+def count_open(
+    text: str, at: int, end: int, stop: int, count: int, words: tuple[str, str] | None = None
+) -> tuple[int, int]:
+    """How many examples are open at `end`, if `count` are open `at` a place before: blocks, or (without `words`) CDATA
+    sections. Nothing is looked at from `stop` on. Also returns the place after what was counted: `end`, or the end of a
+    tag in which `end` is."""
     if not count:  # an opener that begins before `end` has its first characters before the end of these
-        last = end + len(CDATA_OPEN) - 1
-        if text.rfind(f"<{words[0]}", 0, last) < 0 if words else not _has_section(text, last):
+        last = min(end + len(CDATA_OPEN) - 1, stop)
+        if text.rfind(f"<{words[0]}", at, last) < 0 if words else not _has_section(text, at, last):
             return 0, end
-    place = 0
-    for found in (_tags(*words) if words else _SECTIONS).finditer(text):
+    place = end
+    for found in (_tags(*words) if words else _SECTIONS).finditer(text, at, stop):
         if found.start() >= end:
             break
         if found.lastindex is None or found.lastindex <= 2:
             count = count + 1 if found[1] else max(count - 1, 0)
-            place = found.end()
-    return count, max(place, end)
+            place = max(place, found.end())
+    return count, place
 
 
-def _has_section(text: str, last: int) -> bool:
-    """Is there an opener of a section before `last`, in any case?"""
+def _has_section(text: str, at: int, last: int) -> bool:
+    """Is there an opener of a section between these places, in any case?"""
     # CPython finds one character 15 times as fast as a word, and `!` is rare in most texts.
-    at = 0
-    for _ in range(_FEW + last // _SPARSE):
+    for _ in range(_FEW + (last - at) // _SPARSE):
         at = text.find("!", at + 1, last)
-        if at < 0 or text[at - 1 : at + 8].upper() == CDATA_OPEN:
-            return at > 0
-    return _SECTION_OPEN.search(text, at, last) is not None
+        if at < 0 or text[at - 1 : min(at + 8, last)].upper() == CDATA_OPEN:
+            return at >= 0
+    return _SECTION_OPEN.search(text, max(at - 1, 0), last) is not None
 
 
 def find_line_opener(text: str, at: int, block: str) -> int:
