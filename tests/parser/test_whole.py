@@ -215,6 +215,18 @@ def test_both_ways_keep_to_the_limits(limits, monkeypatch):
     is_read_at_once(nested * 3, monkeypatch, limits=xt.Limits(blocks=2))
 
 
+def test_only_the_machine_reads_nodes_in_a_list_whose_items_differ_by_position():
+    pair = {
+        "anyOf": [{"type": "array", "prefixItems": [TEXT, {"$ref": "#/$defs/pair"}], "items": False}, {"type": "null"}]
+    }
+    tool = xt.Tool(name="put", parameters={"properties": {"v": {"$ref": "#/$defs/pair"}}, "$defs": {"pair": pair}})
+    reply = block("<v><value></value><next><value></value><next>null</next></next></v>")
+    parser = xt.Parser([tool], new_id=lambda: "")
+    events = [*parser.feed(reply), *parser.close()]
+    (call,) = xt.parse(reply, [tool], new_id=lambda: "").calls
+    assert call == events[-1].call
+
+
 @pytest.mark.parametrize(
     "between", ["", "\n", " \n\t", "\r\n", " " * 2_000, "\n\n    ", "```\n", "\\", "<!-- ", "\xa0", "`"]
 )

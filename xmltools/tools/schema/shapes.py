@@ -490,7 +490,8 @@ class ArrayShape(_Container):
             return UNREAD
         items = []
         for number, child in enumerate(children):
-            value = self.item(number).clean(child, levels - 1)
+            # Where items differ by position, only the parser, which does not know that, says which of them are nodes.
+            value = UNREAD if self._longest and child.children else self.item(number).clean(child, levels - 1)
             if value is UNREAD:
                 return UNREAD
             items.append(value)
