@@ -115,7 +115,7 @@ UNCLEAN = {
     "half a character": text("\ud800"),
     "a missing end tag": block("<text>a"),
     "another end tag": block("<text>a</path>"),
-    "a name that is no word": block("<téxt>a</téxt>"),
+    "a name that is not a word": block("<téxt>a</téxt>"),
     "a long name": block(f"<text>a</text><{'x' * 300}>a</{'x' * 300}>"),
     "a repeated argument": block("<text>a</text><text>b</text>"),
     "a repeated list": block("<text>a</text><files>b</files><files>c</files>"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from xmltools.dialects import Body, Dialect, hint_of
+from xmltools.dialects import Dialect, hint_of
 from xmltools.errors import CallError, Code
 from xmltools.models import ToolCall
 from xmltools.parser.end_tags import confirm_end
@@ -130,7 +130,7 @@ def ends_complete(block: Block, rest: str, place: int) -> bool:
         return False
     if pairs is not None:
         return state == State.PAIRS_END or (is_over and (pairs.json or not pairs.end))
-    has_tags = dialect.body is Body.TAGS
+    has_tags = block.is_tag
     if leaf is not None and state == State.END_TAIL:
         candidate = block.ending.candidate
         if has_tags:

@@ -42,7 +42,6 @@ from xmltools.syntax.markup import (
 from xmltools.tools.schema import ANY, Shape
 
 _JSON: Final = Body.JSON
-_TAGS: Final = Body.TAGS
 _STRAY_LENGTH: Final = 128
 """Characters of text between elements that are looked at, each run of white space as one or two of them."""
 _BLANKS: Final = re.compile("[ \t]+")
@@ -106,7 +105,7 @@ def read_markup(block: Block, text: str, at: int) -> int:
         if slash:
             _end_tag(block, block.base + start - 1, name)
             return end
-        is_value = depth > 1 and name != block.arguments_tag and block.dialect.body is not _TAGS
+        is_value = depth > 1 and name != block.arguments_tag and not block.is_tag
         if is_value and not block.stray.too_deep and block.element_count < limits.elements and depth <= limits.depth:
             block.element_count += 1
             element = Element(name, block.base + start)
@@ -319,7 +318,7 @@ def _start_tag(block: Block, text: str, at: int, tag: Tag) -> int:
     if field is not None:
         _open_field(block, field, tag, place)
     elif top.is_arguments and tag.name == block.arguments_tag and not top.shape.has_property(tag.name):
-        if dialect.body is not _TAGS:
+        if not block.is_tag:
             block.note(Code.JSON_ARGUMENTS, place, f"<{tag.name}> inside <{tag.name}>")
             open_arguments(block, tag, place)
         elif dialect.in_line:
@@ -401,7 +400,7 @@ def _open_value(block: Block, tag: Tag, place: int) -> None:
     said = name_in(block, tag, top.shape)
     element = Element(name_of(block, tag, said, top.shape), place)
     others = read_attributes(block, tag, element, said) if tag.attributes else None
-    if block.dialect.body is _TAGS and top.is_arguments and not top.shape.has_property(element.name):
+    if block.is_tag and top.is_arguments and not top.shape.has_property(element.name):
         name = tag.name.lower()
         if name != element.name and top.shape.has_property(name):
             block.note(Code.TAG_CASE, place, f"<{tag.name}> was read as <{name}>", start)

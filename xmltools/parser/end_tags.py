@@ -6,7 +6,6 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from xmltools.dialects import Body
 from xmltools.errors import Code
 from xmltools.parser.attributes import end_attributes
 from xmltools.parser.open_call import (
@@ -325,7 +324,7 @@ def end_leaf(block: Block, leaf: Leaf, place: int, *, cut: bool = False) -> None
         block.arguments_closed = block.arguments_closed or (
             block.json is not None and leaf.element is block.json.element
         )
-        block.done = block.dialect.body is Body.TAGS
+        block.done = block.is_tag
     leaf.reader = None
     block.leaf = None
     block.state = State.MARKUP

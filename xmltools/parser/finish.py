@@ -257,8 +257,8 @@ def _leaf_text(block: Block, leaf: Leaf) -> str:
 
 
 def _gap(comment: re.Match[str]) -> str:
-    """What a value that is no string has in place of a comment. What a comment parts is not joined: `5<!-- or -->7` is
-    no number."""
+    """What a value other than a string has in place of a comment. The text on both sides is not joined: `5<!-- or -->7`
+    is not a number."""
     if not comment[1]:
         return comment[0]
     start, end = comment.span()

@@ -206,7 +206,7 @@ class Envelope:
         return found
 
     def _names_server(self, key: str) -> bool:
-        """Does the key name the server, and is no argument?"""
+        """Does the key name the server, rather than an argument?"""
         name, toolbox, default = self._block.name, self._block.reading.toolbox, self._dialect.default_server
         if key == self._dialect.json_server_name[0] or not self._shape(name).has_property(key):
             return True

@@ -55,7 +55,7 @@ def begin_json_leaf(block: Block, start: int) -> None:
     block.json = JSONObject(arguments.start, block.dialect, 0)
     block.json.element = element
     block.leaf = Leaf(arguments.tag, element, ANY, start, None)
-    block.leaf.exact = block.dialect.body is not Body.TAGS  # whose end tag is that of the call
+    block.leaf.exact = not block.is_tag  # whose end tag is that of the call
     block.state = State.TEXT
 
 

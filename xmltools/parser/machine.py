@@ -80,8 +80,8 @@ ValueRun = tuple[str, re.Pattern[str], str, bool]
 
 def run_of_value(block: Block, leaf: Leaf) -> ValueRun | None:
     """How the open value goes on: the characters with which all begins that may begin or end in it; a pattern of that,
-    or of what the end of a text cuts off of it; the delimiter that probably ends it, if that is no end tag; and whether
-    its text is decoded, or loses its last line break. None if it has not begun, or may have ended."""
+    or of what the end of a text cuts off of it; the delimiter that probably ends it, unless that is an end tag; and
+    whether its text is decoded, or loses its last line break. None if it has not begun, or may have ended."""
     state = block.state
     if state == State.TEXT:
         return "</" if leaf.pasted else "<", stops_of_text(block, leaf), "", True

@@ -25,7 +25,7 @@ def random_id() -> str:
 
 
 def make_id(new_id: Callable[[], object]) -> str:
-    """Return what the caller's function returns. Raises `XMLToolsError` if that is no string."""
+    """Return what the caller's function returns. Raises `XMLToolsError` if that is not a string."""
     made = new_id()
     if not isinstance(made, str):
         raise XMLToolsError(f"new_id: expected a function that returns str, it returned {type(made).__name__}")

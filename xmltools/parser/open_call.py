@@ -1,6 +1,6 @@
 """One open block: the record of what was read of it so far, and the bookkeeping that all of its states share.
 
-The states are functions that take the record: `elements` reads what stands between values, `values` what is in one,
+The states are functions that take the record: `elements` reads tags and what is between values, `values` a value,
 `end_tags` decides which end tag ends a value, `cdata` reads sections, `delimited_values` values between delimiters, and
 `json_states` JSON. `machine` knows them all and runs them. Each takes a text and the place to read on at, and returns
 the place up to which it read, or -1 if the text does not decide yet. What was not read comes again, before the next
@@ -44,7 +44,7 @@ _WINDOW: Final = 1 << 16
 _LOOK_AHEAD: Final = 2048
 """Characters that show whether an opener in a value is one."""
 _LOOK_BACK: Final = 256
-"""Characters that are kept in any case: what stands before a mark may decide what it is."""
+"""Characters that are kept in any case: what comes before a mark may decide what it is."""
 _NO_SECTIONS: Final[array[int]] = array("q")  # of all leaves without CDATA; nothing is ever added to it
 Path = tuple[str | int, ...]
 
@@ -103,7 +103,7 @@ class Candidate:
         self.spaced = tag.spaced
         self.place = place
         self.section = section  # the place of the `]]>` that it follows, or -1
-        self.between = between  # what stands between the two
+        self.between = between  # the text between the two
         # If an example claims it: where reading went on, and how many sections and repairs there were.
         self.after = -1
         self.sections = 0
@@ -187,7 +187,7 @@ class Leaf:
         self.lacks_mark = False  # the mark, or tag, that begins the value is missing
         self.claims = 0  # examples in it that are open, as far as they were counted: up to `counted`
         self.counted = -1
-        self.begun = 0  # end tags that may stand for its own, but end elements that it holds
+        self.begun = 0  # end tags that may be meant as its own, but end elements in it
         self.whole: str | None = None
         self.sections = _NO_SECTIONS  # starts and ends of CDATA content, in turn
         self.reader: TextReader | None = None  # makes deltas
@@ -251,7 +251,8 @@ class Stray:
 
 _NO_ENDING: Final = Ending()
 _NO_STRAY: Final = Stray()
-# Of blocks in which nothing is in doubt, and nothing stray was met. Nobody writes into these two.
+# Of blocks in which nothing is in doubt, and nothing stray was met. All blocks share these two, so `own_ending` and
+# `own_stray` make others before something else is written.
 
 
 class Reading:
@@ -275,10 +276,7 @@ class Reading:
 
 
 class Block:
-    """All that is known of one block. `done`: it has ended, with `repairs`, an `error`, and the tree of `arguments`.
-
-    `candidate` is set while it is open whether an end tag ends the leaf.
-    """
+    """All that is known of one block. `done`: it has ended, with `repairs`, an `error`, and the tree of `arguments`."""
 
     __slots__ = (
         "again",
@@ -338,7 +336,7 @@ class Block:
         self.spelling = dialect.block  # of the opener's name
         self.name: str | None = None
         self.name_start = -1  # where the content of the element starts that named the tool
-        self.proposed: tuple[str, int, Element | None] | None = None  # a name that stands elsewhere, and where
+        self.proposed: tuple[str, int, Element | None] | None = None  # a name in another place, and where
         self.server: str | None = None
         # The tree, and what is open in it.
         self.stack = [Container(dialect.block, Element(dialect.arguments), ANY, start, None)]
@@ -405,7 +403,7 @@ class Block:
         self.note(Code.IGNORED_ATTRIBUTE, place, f"the attribute {name!r} of <{tag}> was skipped", owner)
 
     def note_ampersands(self, text: str, start: int, end: int, base: int, owner: int) -> None:
-        """Record what is no entity in `text[start:end]`, whose first character is at `base` in the stream."""
+        """Record each & in `text[start:end]` that begins no entity of XML. The text begins at `base` in the stream."""
         bare, unknown = find_ampersands(text, start, end)
         if bare >= 0:
             self.note(Code.BARE_AMPERSAND, base + bare, "an & that begins no entity was kept", owner)
@@ -565,7 +563,7 @@ class Block:
         container = self.stack.pop()
         if container.is_arguments:
             self.arguments_closed = len(self.stack) == 1
-            self.done = self.arguments_closed and self.dialect.body is _TAGS
+            self.done = self.arguments_closed and self.is_tag
         elif self.stack[0].shape is ANY and not self.discard:
             self.nodes.append((container.element, container.start, place))
 
@@ -603,7 +601,7 @@ class Block:
 
     def is_number(self, tag: str) -> bool:
         """Is the tag a number, as some models number the items of a list?"""
-        return tag.isdecimal() and self.dialect.body is _TAGS
+        return tag.isdecimal() and self.is_tag
 
     def field_of(self, name: str) -> str | None:
         """The field that an element called `name` means, directly in the block; None for an argument."""

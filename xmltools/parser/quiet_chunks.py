@@ -57,11 +57,11 @@ def _part_of(delimiter: str) -> re.Pattern[str]:
 
 class Run:
     """What the stream is in at `pos`, where `held` waits for more. `mode`: what a chunk without `char`, or without
-    `pair` and with something else at its end, may be told as; `kind`: the same while nothing is held back."""
+    `pair` and with something else at its end, is more of; `kind`: the same while nothing is held back."""
 
     __slots__ = (
-        "_direct",
         "_around",
+        "_direct",
         "_is_silent",
         "_reader",
         "_scanner",
@@ -146,7 +146,7 @@ class Run:
         return [ArgumentDelta.make(self.path, text)] if text and not self._is_silent else []
 
     def _is_undecided(self, found: re.Match[str] | None) -> bool:
-        """May what `wait` has found be held back, for nothing in it is decided?"""
+        """May what `_wait` has found be held back, because nothing in it is decided?"""
         if found is None or not self._tag:
             return found is not None
         reader = self._reader

@@ -263,8 +263,8 @@ def around_clean(block: Block, leaf: Leaf) -> str:
 
 
 def is_undecided(found: re.Match[str], tag: str, around: str) -> bool:
-    """Is this `END_PART` perhaps the end of the leaf `tag`, and undecided? With the name of the element `around` that,
-    all of the end tag may be there, with what comes next."""
+    """Is this `END_PART` perhaps the end of the leaf `tag`, which only more text decides? A whole end tag is undecided
+    only if the name of the element `around` the leaf is given."""
     part, name, outer = found.groups("")
     return (name == tag and outer in ("", around) and around != "") if name else tag.startswith(part)
 

@@ -96,7 +96,7 @@ class JSONScanner:
     Python, from its bracket on. `mark` is around strings in which nothing is escaped; keys have no quotes; `end`, which
     is not empty then, may follow such a string, if the last brace is missing.
 
-    A subclass is told of each part when it is read, at `place` in the text that is scanned (see the methods `on_...`).
+    A subclass hears of each part when it is read, at `place` in the text that is scanned (see the methods `on_...`).
     """
 
     def __init__(
