@@ -427,8 +427,8 @@ def _value(element: etree._Element) -> Any:
         return None
     if not len(element):
         return element.text or ""
-    tags = {child.tag for child in element}
-    if len(tags) == 1 and tags <= {"item", *_singulars(_name(element))}:
+    names = {_name(child) for child in element}
+    if len(names) == 1 and names <= {"item", *_singulars(_name(element))}:
         return [_value(child) for child in element]
     return _object(element)
 

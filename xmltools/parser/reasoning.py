@@ -114,7 +114,11 @@ class Reasoning:
             end = skip_space(text, found.end())
             if end - at >= OPENER_LENGTH:
                 return NO
-            return MORE if end == len(text) else text[end] == ">" and end + 1
+            if end == len(text):
+                return MORE
+            if text[end] == ">":
+                return end + 1
+            return NO
         if found["name"]:
             tag = read_opener(text, at, found["name"])
             return tag.end if isinstance(tag, Tag) else tag
