@@ -24,6 +24,7 @@ from xmltools.syntax.markup import (
     CLEAN_PART,
     CLEAN_TAG,
     MORE,
+    NAME_REST,
     NO,
     OPENER_SPACE,
     SPACES,
@@ -119,10 +120,16 @@ def read_markup(block: Block, text: str, at: int) -> int:
             element.text = value
             if path is not None:
                 block.reading.events.append(ArgumentDelta.make(path, value))
-        elif value and name == block.dialect.tool_name and depth == 1 and not (block.fields or block.discard):
+        elif depth == 1 and name == block.dialect.tool_name and not (block.fields or block.discard):
+            rest = NAME_REST.match(text, end)
+            if rest is None or rest[2] != name:
+                if rest and not (rest[2] or block.reading.final):
+                    return start if start > begun else -1
+                return _start_tag(block, text, start, Tag(name, end, False))
             block.fields.add(name)
             block.element_count += 1
-            end_field(block, name, value, Element(name, block.base + start), block.base + end)
+            end_field(block, name, rest[1], Element(name, block.base + start), block.base + end)
+            clean = rest
         else:
             place = _start_tag(block, text, start, Tag(name, end, False))
             return place if place >= 0 or start == begun else start

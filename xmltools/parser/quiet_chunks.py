@@ -36,6 +36,8 @@ GATHER: Final = 4096
 LONG: Final = 256
 """Held text of more characters is looked at again only if the new chunk may decide what it is."""
 _NEVER: Final = re.compile("(?!)")
+_CONFIRMS: Final = f"[{SPACES}]{{0,16}}+<?"
+"""What does not confirm an opener yet."""
 _TAILS: Final = (State.CDATA_TAIL, State.END_TAIL)
 """States in which a `<` that begins no end tag may decide at once."""
 _NAME_PART: Final = late_pattern(r"[^<>]*+(?:</?(?:[^\W\d]\w*)?)?")
@@ -50,9 +52,17 @@ def _tag_part(arguments: str) -> re.Pattern[str]:
 
 
 @lru_cache(maxsize=64)
-def _part_of(delimiter: str) -> re.Pattern[str]:
-    """A pattern of the parts with which a delimiter begins, perhaps after a line break."""
-    return re.compile(rf"(?:\r\n?|\n)?(?:{cut_of(delimiter)})") if delimiter[1:] else _NEVER
+def _name_part(tag: str) -> re.Pattern[str]:
+    """A pattern of this tag and of a name, as far as the end tag after it is not whole."""
+    return re.compile(rf"[{SPACES}]*+(?:<{re.escape(tag)}>[^<>]*+)?(?:</?[-.\w]*+)?")
+
+
+@lru_cache(maxsize=64)
+def _part_of(delimiter: str, after: str = "") -> re.Pattern[str]:
+    """A pattern of the parts with which a delimiter begins, perhaps after a line break; or of all of it, with what may
+    come `after` it."""
+    whole = f"|{re.escape(delimiter)}{after}" if after else ""
+    return re.compile(rf"(?:\r\n?|\n)?(?:{cut_of(delimiter)}{whole})") if delimiter[1:] else _NEVER
 
 
 class Run:
@@ -106,7 +116,7 @@ class Run:
         if may_wait and self._is_undecided(self._wait.fullmatch(text)):
             self.held = text
             self.pos = end
-            if kind == TAG and self._wait is not _NAME_PART:
+            if self._direct == TAG:
                 self.mode = TAG if text.rfind("<") > text.rfind(">") else HELD
             return []
         if kind == TAG:
@@ -179,6 +189,8 @@ class Run:
                 self.mode = JSON if json.is_clear else HELD
                 self.char = self.pair = quote
                 self.path = json.path
+            elif state == State.MARKUP and block.name is None and not block.fields and block.dialect.tool_name:
+                most = self._choose_tag(_name_part(block.dialect.tool_name), HELD)
             elif state == State.MARKUP and not block.stack[-1].loose and ">" not in held:
                 most = self._choose_tag(_tag_part("" if block.is_tag or block.name is None else block.arguments_tag))
             else:
@@ -186,7 +198,7 @@ class Run:
         elif leaf.capture is not None:
             if leaf.path is not None or ">" in held:
                 return
-            most = self._choose_tag(_NAME_PART)  # of the tool, or of its server
+            most = self._choose_tag(_NAME_PART, HELD)  # of the tool, or of its server
         elif (value := run_of_value(block, leaf)) is not None:
             self.pair, self._stops, end, is_text = value
             self.char = self.pair[0]
@@ -201,17 +213,19 @@ class Run:
             else:
                 self._wait = _part_of(end)
         elif held and held[0] == "<" and ">" not in held and (state not in _TAILS or held[1:2] == "/"):
-            most = self._choose_tag(_NAME_PART)
+            most = self._choose_tag(_NAME_PART, HELD)
         else:
             return
         self.pieces = block.raw.loose
         self.mark = min(self.pos + most, block.start + size - 1)
 
-    def _choose_tag(self, wait: re.Pattern[str]) -> int:
-        """The stream is in a tag, or before one. Returns the most characters that it may still have."""
+    def _choose_tag(self, wait: re.Pattern[str], direct: int = TAG) -> int:
+        """The stream is in a tag, or before one. Returns the most characters that it may still have. `direct`: the
+        mode between `<` and `>`."""
         self.kind = TAG
         self._wait = wait
-        self.mode = TAG if wait is not _NAME_PART and self.held else HELD
+        self._direct = direct
+        self.mode = direct if self.held else HELD
         self.char = self.pair = ">"
         return min(LONG, TAG_LENGTH - len(self.held) - 1)
 
@@ -225,7 +239,7 @@ class Run:
         openers = outside.openers
         self.char = self.pair = "" if openers.has_others else "<"
         self._stops = _NEVER if is_spent else openers.begins
-        self._wait = _part_of(outside.dialect.opener)
+        self._wait = _part_of(outside.dialect.opener, _CONFIRMS if outside.dialect.tool_name else "")
         self._direct = HELD if openers.has_others else LAID_OUT if outside.dialect.layout else PROSE
         self.mode = HELD if self.held else self._direct
         self.pieces = outside.pieces
