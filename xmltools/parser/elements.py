@@ -18,11 +18,12 @@ from xmltools.parser.open_call import (
     Path,
     State,
 )
-from xmltools.parser.values import begin_leaf, read_leaf_start, turn_into_text
+from xmltools.parser.values import END_PART, begin_leaf, is_undecided, read_leaf_start, turn_into_text
 from xmltools.syntax.element_tree import Element
 from xmltools.syntax.markup import (
     CLEAN_PART,
     CLEAN_TAG,
+    CLEAN_VALUE,
     MORE,
     NAME_REST,
     NO,
@@ -45,6 +46,8 @@ from xmltools.tools.schema import ANY, Shape
 _JSON: Final = Body.JSON
 _STRAY_LENGTH: Final = 128
 """Characters of text between elements that are looked at, each run of white space as one or two of them."""
+_WAITING: Final = 192
+"""Characters that a value whose end is awaited has with its tag."""
 _BLANKS: Final = re.compile("[ \t]+")
 _BREAKS: Final = re.compile("[\r\n]+(?: [\r\n]+)*")
 _NOTHING: Final = frozenset(("", "none", "null", "nil", "n/a", "empty", "no arguments"))
@@ -97,7 +100,8 @@ def _bare_name(block: Block, text: str, at: int) -> int:
 
 
 def read_markup(block: Block, text: str, at: int) -> int:
-    """State: where an element, a comment or an end tag may come."""
+    """State: where an element, a comment or an end tag may come. Of a place up to which it was read, and after which
+    all waits for more text, the complement is returned."""
     begun, limits = at, block.reading.limits
     while (clean := CLEAN_TAG.match(text, at)) is not None:
         slash, name, value = clean.groups()
@@ -108,6 +112,8 @@ def read_markup(block: Block, text: str, at: int) -> int:
             return end
         is_value = depth > 1 and name != block.arguments_tag and not block.is_tag
         if is_value and not block.stray.too_deep and block.element_count < limits.elements and depth <= limits.depth:
+            if value is None and len(text) - start < _WAITING and _waits(block, text, end, name):
+                return ~start
             block.element_count += 1
             element = Element(name, block.base + start)
             shape, path = _add_value(block, element)
@@ -118,13 +124,14 @@ def read_markup(block: Block, text: str, at: int) -> int:
                 return max(end, read_leaf_start(block, leaf, text, end)) if end < len(text) else end
             # Nothing but a leaf can contain it, and nothing but its end tag can end it.
             element.text = value
-            if path is not None:
-                block.reading.events.append(ArgumentDelta.make(path, value))
+            if path is not None and (new := value[block.reading.told :]):
+                block.reading.events.append(ArgumentDelta.make(path, new))
+            block.reading.told = 0
         elif depth == 1 and name == block.dialect.tool_name and not (block.fields or block.discard):
             rest = NAME_REST.match(text, end)
             if rest is None or rest[2] != name:
                 if rest and not (rest[2] or block.reading.final):
-                    return start if start > begun else -1
+                    return ~at
                 return _start_tag(block, text, start, Tag(name, end, False))
             block.fields.add(name)
             block.element_count += 1
@@ -134,8 +141,30 @@ def read_markup(block: Block, text: str, at: int) -> int:
             place = _start_tag(block, text, start, Tag(name, end, False))
             return place if place >= 0 or start == begun else start
         at = clean.end()
+    if at == len(text):
+        return at
     place = _odd_markup(block, text, at)
     return place if place >= 0 or at == begun else at
+
+
+def _waits(block: Block, text: str, at: int, name: str) -> bool:
+    """Does the text end in a value that is clean so far, from `at` on, or in its end tag? It waits with its start tag
+    then. What is new of it is told."""
+    top, reading = block.stack[-1], block.reading
+    shape = top.shape.child(name)
+    if block.discard or reading.final or top.path is None or (shape.exact and not shape.is_text):
+        return False
+    found = CLEAN_VALUE.match(text, at)
+    after = found.end() if found else at
+    if after < len(text):
+        part = END_PART.fullmatch(text, after) if found else None
+        if part is None or not is_undecided(part, name, top.tag):
+            return False
+    if after > at + reading.told:
+        reading.told_path = path_of(block, name, top.path, 0)
+        reading.events.append(ArgumentDelta.make(reading.told_path, text[at + reading.told : after]))
+        reading.told = after - at
+    return True
 
 
 def _odd_markup(block: Block, text: str, at: int) -> int:
@@ -433,12 +462,13 @@ def _add_value(block: Block, element: Element) -> tuple[Shape, Path | None]:
     return top.shape.child(element.name), None if top.path is None else path_of(block, element.name, top.path)
 
 
-def path_of(block: Block, name: str, path: Path) -> Path:
-    """The path of the next value called `name` in the innermost open container, whose own is `path`."""
+def path_of(block: Block, name: str, path: Path, count: int = 1) -> Path:
+    """The path of the next value called `name` in the innermost open container, whose own is `path`. `count`: 0 if it
+    may be asked for again."""
     top = block.stack[-1]
     key = "" if top.shape.is_list else name
     number = top.counts.get(key, 0)
-    top.counts[key] = number + 1
+    top.counts[key] = number + count
     if top.shape.is_list:
         return (*path, number)
     return (*path, name, number) if number else (*path, name)

@@ -66,6 +66,7 @@ def run(block: Block, text: str, at: int, base: int) -> int:
         leaf, state = block.leaf, block.state
         place = _BETWEEN[state](block, text, at) if leaf is None else _INSIDE[state](block, leaf, text, at)
         if place < 0:
+            at = max(at, ~place)
             break
         at = place
     reading.text = ""

@@ -258,9 +258,10 @@ _NO_STRAY: Final = Stray()
 class Reading:
     """What all calls of a reply share: what their parser was given; whether the reply has ended, so that nothing
     follows; the text that is being read, its events, and decoded text that no event has yet. `on_name` is called once
-    a tool is named, and may give the call its id."""
+    a tool is named, and may give the call its id. `told`: how many characters of a value whose tag still waits have
+    events, with `told_path`."""
 
-    __slots__ = ("call_id", "delta", "events", "final", "limits", "on_name", "text", "toolbox")
+    __slots__ = ("call_id", "delta", "events", "final", "limits", "on_name", "text", "told", "told_path", "toolbox")
 
     def __init__(
         self, limits: Limits, toolbox: Toolbox | None, on_name: Callable[[Block], None], events: list[Event]
@@ -273,6 +274,8 @@ class Reading:
         self.text = ""
         self.events = events
         self.delta: list[str] = []
+        self.told = 0
+        self.told_path: Path = ()
 
 
 class Block:
@@ -425,6 +428,7 @@ class Block:
         self.flush_delta()
         self.fail(code, message, place)
         self.discard = True
+        self.reading.told = 0
         if code is Code.LIMIT_EXCEEDED:
             self.raw.is_whole = False
             self._forget(is_large=len(self.raw) > 2 * _LOOK_AHEAD + _WINDOW)
@@ -514,11 +518,16 @@ class Block:
 
     def emit(self, text: str) -> None:
         """Decoded text of the leaf: it goes into the next delta, or is kept if it is a field's."""
-        leaf = self.leaf
+        leaf, reading = self.leaf, self.reading
         if leaf is not None and leaf.capture is not None:
             leaf.capture = (leaf.capture + text)[:_CAPTURE_LENGTH]
-        elif text:
-            self.reading.delta.append(text)
+            return
+        if reading.told:
+            told = min(reading.told, len(text))
+            reading.told -= told
+            text = text[told:]
+        if text:
+            reading.delta.append(text)
 
     def flush_delta(self) -> None:
         """Make an event of the text that was decoded."""

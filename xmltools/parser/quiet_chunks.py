@@ -38,6 +38,8 @@ LONG: Final = 256
 _NEVER: Final = re.compile("(?!)")
 _CONFIRMS: Final = f"[{SPACES}]{{0,16}}+<?"
 """What does not confirm an opener yet."""
+_CLEAN_STOPS: Final = re.compile(r"(?:[\r\n][ \t]*+)?(?:</?\Z|<|\Z)|&")
+"""What may end a clean value, or make it another one, and a line break before that."""
 _TAILS: Final = (State.CDATA_TAIL, State.END_TAIL)
 """States in which a `<` that begins no end tag may decide at once."""
 _NAME_PART: Final = late_pattern(r"[^<>]*+(?:</?(?:[^\W\d]\w*)?)?")
@@ -77,6 +79,7 @@ class Run:
         "_scanner",
         "_stops",
         "_tag",
+        "_value_start",
         "_wait",
         "char",
         "held",
@@ -87,12 +90,15 @@ class Run:
         "path",
         "pieces",
         "pos",
+        "waiting",
     )
 
     def __init__(self, pieces: list[str]) -> None:
         """`pieces`: where the text of prose goes."""
         self.pos = 0  # characters received
         self.held = ""  # text that is not decided
+        self.waiting: list[str] = []  # before that: a tag, and a clean value as far as it was told
+        self._value_start = 0  # of that tag and the white space before it, the length
         self.mode = self.kind = self._direct = OTHER
         self.char = self.pair = ""
         self.path: Path = ()  # of the deltas
@@ -113,7 +119,7 @@ class Run:
             return self._read_json(chunk, end)
         text = held + chunk if held else chunk
         may_wait = kind == TAG or (held and self._wait is not _NEVER)
-        if may_wait and self._is_undecided(self._wait.fullmatch(text)):
+        if may_wait and self._is_undecided(text):
             self.held = text
             self.pos = end
             if self._direct == TAG:
@@ -122,12 +128,13 @@ class Run:
         if kind == TAG:
             return None
         size = len(text)
-        found = self._stops.search(text) if self.char in text or text[-1] <= " " else None
+        may_stop = self.char in text or text[-1] <= " " or (kind == TEXT and "&" in text)
+        found = self._stops.search(text) if may_stop else None
         if found is not None and found.end() < size:
             place = found.start()
             # White space before the end is held back as well, and told when that is decided.
             is_told = not place or text[place - 1] > " " or ">" not in text[place:]
-            if not is_told or not self._is_undecided(self._wait.fullmatch(text, place)):
+            if not is_told or not self._is_undecided(text, place):
                 return None
         start = self.pos - len(held)
         if found is not None and found.start() < size:
@@ -155,10 +162,13 @@ class Run:
                 self.mode = self._direct
         return [ArgumentDelta.make(self.path, text)] if text and not self._is_silent else []
 
-    def _is_undecided(self, found: re.Match[str] | None) -> bool:
-        """May what `_wait` has found be held back, because nothing in it is decided?"""
+    def _is_undecided(self, text: str, place: int = 0) -> bool:
+        """May the text from `place` on be held back, because nothing in it is decided?"""
+        found = self._wait.fullmatch(text, place)
         if found is None or not self._tag:
-            return found is not None
+            # An opener after text may be only shown.
+            is_opener = found is not None and self.kind == PROSE and ">" in found[0]
+            return found is not None and not (is_opener and "".join((*self.pieces, text[:place])).strip())
         reader = self._reader
         return (reader is None or reader.idle) and is_undecided(found, self._tag, self._around)
 
@@ -172,6 +182,13 @@ class Run:
         self.pieces.append(chunk)
         self.mode = JSON if scanner.is_clear else HELD
         return [ArgumentDelta.make(self.path, piece)] if piece else []
+
+    def join(self) -> int:
+        """Hold back the clean value too, with its tag. Returns how much of it was told."""
+        waiting = "".join(self.waiting)
+        self.waiting.clear()
+        self.held = waiting + self.held
+        return len(waiting) - self._value_start
 
     def choose(self, block: Block, size: int) -> None:
         """Find out what the stream is in now, inside of `block`, which may have so many characters."""
@@ -191,6 +208,21 @@ class Run:
                 self.path = json.path
             elif state == State.MARKUP and block.name is None and not block.fields and block.dialect.tool_name:
                 most = self._choose_tag(_name_part(block.dialect.tool_name), HELD)
+            elif state == State.MARKUP and (told := block.reading.told):
+                start = self._value_start = held.index(">") + 1
+                self.waiting.append(held[: start + told])
+                self._tag = held[held.index("<") + 1 : start - 1]
+                self.held = held = held[start + told :]
+                self.kind = self._direct = TEXT
+                self.char = self.pair = "<"
+                self._stops, self._wait, self._around = _CLEAN_STOPS, END_PART, block.stack[-1].tag
+                self.path = block.reading.told_path
+                self._is_silent = False
+                self._reader = None
+                self.mode = HELD if held else TEXT
+                self.pieces = self.waiting
+                self.mark = min(self.pos + LONG - start - told, block.start + size - 1)
+                return
             elif state == State.MARKUP and not block.stack[-1].loose and ">" not in held:
                 most = self._choose_tag(_tag_part("" if block.is_tag or block.name is None else block.arguments_tag))
             else:
@@ -239,7 +271,7 @@ class Run:
         openers = outside.openers
         self.char = self.pair = "" if openers.has_others else "<"
         self._stops = _NEVER if is_spent else openers.begins
-        self._wait = _part_of(outside.dialect.opener, _CONFIRMS if outside.dialect.tool_name else "")
+        self._wait = _part_of(outside.dialect.opener, _CONFIRMS if outside.may_confirm else "")
         self._direct = HELD if openers.has_others else LAID_OUT if outside.dialect.layout else PROSE
         self.mode = HELD if self.held else self._direct
         self.pieces = outside.pieces

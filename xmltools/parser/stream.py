@@ -209,6 +209,8 @@ class Parser:
         """Say that the reply has ended; returns what is left. Closing twice does nothing."""
         if self._run.mode == CLOSED:
             return []
+        if self._run.waiting:
+            self._reading.told = self._run.join()
         if self._block is not None:
             self._block.raw.end = self._run.pos - len(self._run.held)
         elif self._run.held:
@@ -236,6 +238,8 @@ class Parser:
             self._check(chunk)
         if not chunk:
             return []
+        if run.waiting:
+            self._reading.told = run.join()
         held = run.held
         base, end = run.pos - len(held), run.pos + len(chunk)
         if block is None:
@@ -370,6 +374,7 @@ class Parser:
         """A block opens, `at` in the text."""
         dialect, word = opening.dialect, opening.word
         self._reading.call_id = None
+        self._reading.told = 0
         block = Block(opening.start, opening.length, dialect, self._reading)
         self._block = block
         self._blocks += 1

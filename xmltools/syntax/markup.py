@@ -54,6 +54,7 @@ _CLEAN_VALUE = r"[^\s<&\]](?:[^<&\]]{0,254}[^\s<&\]])?"
 CLEAN_TAG: Final = re.compile(rf"{_W}{{0,1024}}<(/?)({_CLEAN_NAME})>(?:({_CLEAN_VALUE})</\2>(?={CLEAN_NEXT.pattern}))?")
 """White space and a tag that needs no closer look: a short ASCII name, and nothing else. If its element has nothing but
 a short value that is what is written, and such a tag comes after its end, this is group 3."""
+CLEAN_VALUE: Final = re.compile(_CLEAN_VALUE)
 NAME_REST: Final = re.compile(rf"({_CLEAN_VALUE})</({_CLEAN_NAME})>|[^<>&]{{0,254}}(?:</?[-.\w]{{0,255}})?\Z")
 """A name without layout and an end tag, or what the end of a text cuts off of them."""
 _SPACE = re.compile(f"{_W}*")
