@@ -102,7 +102,7 @@ def _bare_name(block: Block, text: str, at: int) -> int:
 def read_markup(block: Block, text: str, at: int) -> int:
     """State: where an element, a comment or an end tag may come. Of a place up to which it was read, and after which
     all waits for more text, the complement is returned."""
-    begun, limits = at, block.reading.limits
+    begun, limits, names = at, block.reading.limits, (block.dialect.tool_name, block.dialect.server_name)
     while (clean := CLEAN_TAG.match(text, at)) is not None:
         slash, name, value = clean.groups()
         end, depth = clean.end(2) + 1, len(block.stack)
@@ -127,7 +127,7 @@ def read_markup(block: Block, text: str, at: int) -> int:
             if path is not None and (new := value[block.reading.told :]):
                 block.reading.events.append(ArgumentDelta.make(path, new))
             block.reading.told = 0
-        elif depth == 1 and name == block.dialect.tool_name and not (block.fields or block.discard):
+        elif depth == 1 and name in names and name not in block.fields and not block.discard:
             rest = NAME_REST.match(text, end)
             if rest is None or rest[2] != name:
                 if rest and not (rest[2] or block.reading.final):

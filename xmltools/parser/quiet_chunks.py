@@ -42,8 +42,8 @@ _CLEAN_STOPS: Final = re.compile(r"(?:[\r\n][ \t]*+)?(?:</?\Z|<|\Z)|&")
 """What may end a clean value, or make it another one, and a line break before that."""
 _TAILS: Final = (State.CDATA_TAIL, State.END_TAIL)
 """States in which a `<` that begins no end tag may decide at once."""
-_NAME_PART: Final = late_pattern(r"[^<>]*+(?:</?(?:[^\W\d]\w*)?)?")
-"""Text, and a tag whose name is not over."""
+_TAG_NAME: Final = late_pattern(r"</?(?:[^\W\d]\w*)?")
+"""A tag whose name is not over."""
 
 
 @lru_cache(maxsize=64)
@@ -54,9 +54,9 @@ def _tag_part(arguments: str) -> re.Pattern[str]:
 
 
 @lru_cache(maxsize=64)
-def _name_part(tag: str) -> re.Pattern[str]:
-    """A pattern of this tag and of a name, as far as the end tag after it is not whole."""
-    return re.compile(rf"[{SPACES}]*+(?:<{re.escape(tag)}>[^<>]*+)?(?:</?[-.\w]*+)?")
+def _name_part(*tags: str) -> re.Pattern[str]:
+    """A pattern of a name in one of these tags, whose end tag is not over."""
+    return re.compile(rf"[{SPACES}]*+(?:<(?:{'|'.join(tags)})>[^<>]*+)?(?:</?[-.\w]*+)?")
 
 
 @lru_cache(maxsize=64)
@@ -134,7 +134,7 @@ class Run:
             place = found.start()
             # White space before the end is held back as well, and told when that is decided.
             is_told = not place or text[place - 1] > " " or ">" not in text[place:]
-            if not is_told or not self._is_undecided(text, place):
+            if not is_told or (may_wait and not place) or not self._is_undecided(text, place):
                 return None
         start = self.pos - len(held)
         if found is not None and found.start() < size:
@@ -165,10 +165,11 @@ class Run:
     def _is_undecided(self, text: str, place: int = 0) -> bool:
         """May the text from `place` on be held back, because nothing in it is decided?"""
         found = self._wait.fullmatch(text, place)
-        if found is None or not self._tag:
-            # An opener after text may be only shown.
-            is_opener = found is not None and self.kind == PROSE and ">" in found[0]
-            return found is not None and not (is_opener and "".join((*self.pieces, text[:place])).strip())
+        if found is None:
+            return False
+        if not self._tag:  # an opener after text may be only shown
+            is_opener = self.kind == PROSE and ">" in found[0]
+            return not is_opener or "".join((*self.pieces, text[:place])).strip() == ""
         reader = self._reader
         return (reader is None or reader.idle) and is_undecided(found, self._tag, self._around)
 
@@ -206,32 +207,18 @@ class Run:
                 self.mode = JSON if json.is_clear else HELD
                 self.char = self.pair = quote
                 self.path = json.path
-            elif state == State.MARKUP and block.name is None and not block.fields and block.dialect.tool_name:
-                most = self._choose_tag(_name_part(block.dialect.tool_name), HELD)
-            elif state == State.MARKUP and (told := block.reading.told):
-                start = self._value_start = held.index(">") + 1
-                self.waiting.append(held[: start + told])
-                self._tag = held[held.index("<") + 1 : start - 1]
-                self.held = held = held[start + told :]
-                self.kind = self._direct = TEXT
-                self.char = self.pair = "<"
-                self._stops, self._wait, self._around = _CLEAN_STOPS, END_PART, block.stack[-1].tag
-                self.path = block.reading.told_path
-                self._is_silent = False
-                self._reader = None
-                self.mode = HELD if held else TEXT
-                self.pieces = self.waiting
-                self.mark = min(self.pos + LONG - start - told, block.start + size - 1)
+            elif state != State.MARKUP:
                 return
-            elif state == State.MARKUP and not block.stack[-1].loose and ">" not in held:
+            elif block.reading.told:
+                self._choose_waiting(block, size)
+                return
+            elif block.name is None and block.dialect.tool_name:
+                most = self._choose_tag(_name_part(block.dialect.tool_name, block.dialect.server_name), HELD)
+            elif not block.stack[-1].loose and ">" not in held:
                 most = self._choose_tag(_tag_part("" if block.is_tag or block.name is None else block.arguments_tag))
             else:
                 return
-        elif leaf.capture is not None:
-            if leaf.path is not None or ">" in held:
-                return
-            most = self._choose_tag(_NAME_PART, HELD)  # of the tool, or of its server
-        elif (value := run_of_value(block, leaf)) is not None:
+        elif leaf.capture is None and (value := run_of_value(block, leaf)) is not None:
             self.pair, self._stops, end, is_text = value
             self.char = self.pair[0]
             self.kind = TEXT if is_text else VALUE
@@ -245,11 +232,28 @@ class Run:
             else:
                 self._wait = _part_of(end)
         elif held and held[0] == "<" and ">" not in held and (state not in _TAILS or held[1:2] == "/"):
-            most = self._choose_tag(_NAME_PART, HELD)
+            most = self._choose_tag(_TAG_NAME, HELD)
         else:
             return
         self.pieces = block.raw.loose
         self.mark = min(self.pos + most, block.start + size - 1)
+
+    def _choose_waiting(self, block: Block, size: int) -> None:
+        """The stream is in a clean value, which waits with its tag."""
+        start = self._value_start = self.held.index(">") + 1
+        told = start + block.reading.told
+        self._tag = self.held[self.held.index("<") + 1 : start - 1]
+        self.waiting.append(self.held[:told])
+        self.held = self.held[told:]
+        self.kind = self._direct = TEXT
+        self.mode = HELD if self.held else TEXT
+        self.char = self.pair = "<"
+        self._stops, self._wait, self._around = _CLEAN_STOPS, END_PART, block.stack[-1].tag
+        self.path = block.reading.told_path
+        self._is_silent = False
+        self._reader = None
+        self.pieces = self.waiting
+        self.mark = min(self.pos + LONG - told, block.start + size - 1)
 
     def _choose_tag(self, wait: re.Pattern[str], direct: int = TAG) -> int:
         """The stream is in a tag, or before one. Returns the most characters that it may still have. `direct`: the
