@@ -21,7 +21,6 @@ from xmltools.parser.open_call import (
 from xmltools.syntax.element_tree import Element
 from xmltools.syntax.markup import (
     CDATA_OPEN,
-    CLEAN_NEXT,
     MORE,
     NO,
     SPACES,
@@ -74,19 +73,6 @@ def _end_own(block: Block, leaf: Leaf, spaced: bool, place: int) -> None:
     if spaced:
         block.note(Code.TAG_WHITE_SPACE, place, f"white space before the name in </{leaf.tag}>", leaf.start)
     end_leaf(block, leaf, place)
-
-
-def end_at_once(block: Block, leaf: Leaf, text: str, at: int, end: int) -> int:
-    """The short way for nearly all leaves: their own end tag, from `at` to `end`, with all that confirms it in
-    `text`. The place after what was read, or -1 if this needs a closer look."""
-    if leaf.exact:
-        # Any tag may follow what XML reads as a value; with literal markup, it may hold examples.
-        clean = CLEAN_NEXT.match(text, end) if leaf.literal < 0 else None
-        if clean is None:
-            return -1
-        end = clean.end()
-    end_leaf(block, leaf, block.base + at)
-    return end
 
 
 def read_end_tail(block: Block, leaf: Leaf, text: str, at: int) -> int:

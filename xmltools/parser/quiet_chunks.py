@@ -14,7 +14,7 @@ from xmltools.models.events import ArgumentDelta, Event, TextDelta
 from xmltools.parser.decode_text import TextReader
 from xmltools.parser.delimiters import cut_of
 from xmltools.parser.machine import run_of_value
-from xmltools.parser.open_call import Block, Path, State
+from xmltools.parser.open_call import Block, Path, Reading, State
 from xmltools.parser.outside import Outside
 from xmltools.parser.values import END_PART, around_clean, is_undecided
 from xmltools.syntax.json_scanner import JSONScanner
@@ -76,11 +76,13 @@ class Run:
         "_direct",
         "_is_silent",
         "_reader",
+        "_reading",
         "_scanner",
         "_stops",
         "_tag",
         "_value_start",
         "_wait",
+        "_waiting",
         "char",
         "held",
         "kind",
@@ -90,15 +92,16 @@ class Run:
         "path",
         "pieces",
         "pos",
-        "waiting",
     )
+
+    _reading: Reading  # of the clean value
 
     def __init__(self, pieces: list[str]) -> None:
         """`pieces`: where the text of prose goes."""
         self.pos = 0  # characters received
         self.held = ""  # text that is not decided
-        self.waiting: list[str] = []  # before that: a tag, and a clean value as far as it was told
-        self._value_start = 0  # of that tag and the white space before it, the length
+        self._waiting: list[str] = []  # before that: a tag, and a clean value as far as it was told
+        self._value_start = 0  # the length of that tag
         self.mode = self.kind = self._direct = OTHER
         self.char = self.pair = ""
         self.path: Path = ()  # of the deltas
@@ -184,12 +187,14 @@ class Run:
         self.mode = JSON if scanner.is_clear else HELD
         return [ArgumentDelta.make(self.path, piece)] if piece else []
 
-    def join(self) -> int:
-        """Hold back the clean value too, with its tag. Returns how much of it was told."""
-        waiting = "".join(self.waiting)
-        self.waiting.clear()
-        self.held = waiting + self.held
-        return len(waiting) - self._value_start
+    def join(self) -> str:
+        """All that is held back, with the clean value and its tag: a closer look is taken at them."""
+        if self._waiting:
+            waiting = "".join(self._waiting)
+            self._waiting.clear()
+            self._reading.told = len(waiting) - self._value_start
+            self.held = waiting + self.held
+        return self.held
 
     def choose(self, block: Block, size: int) -> None:
         """Find out what the stream is in now, inside of `block`, which may have so many characters."""
@@ -243,7 +248,8 @@ class Run:
         start = self._value_start = self.held.index(">") + 1
         told = start + block.reading.told
         self._tag = self.held[self.held.index("<") + 1 : start - 1]
-        self.waiting.append(self.held[:told])
+        self._reading = block.reading
+        self._waiting.append(self.held[:told])
         self.held = self.held[told:]
         self.kind = self._direct = TEXT
         self.mode = HELD if self.held else TEXT
@@ -252,7 +258,7 @@ class Run:
         self.path = block.reading.told_path
         self._is_silent = False
         self._reader = None
-        self.pieces = self.waiting
+        self.pieces = self._waiting
         self.mark = min(self.pos + LONG - told, block.start + size - 1)
 
     def _choose_tag(self, wait: re.Pattern[str], direct: int = TAG) -> int:

@@ -133,7 +133,7 @@ class Parser:
         self._waiting: list[tuple[ToolCall, str]] = []  # in an open list without delimiters: calls and their sources
         self._is_whole = False  # the reply is read at once, and only its parts are asked for
         self._run = Run(self._outside.pieces)
-        self._choose_run()
+        self._run.choose_prose(self._outside, is_spent=False)
 
     @property
     def unclosed_reasoning(self) -> bool:
@@ -209,11 +209,10 @@ class Parser:
         """Say that the reply has ended; returns what is left. Closing twice does nothing."""
         if self._run.mode == CLOSED:
             return []
-        if self._run.waiting:
-            self._reading.told = self._run.join()
+        held = self._run.join()
         if self._block is not None:
-            self._block.raw.end = self._run.pos - len(self._run.held)
-        elif self._run.held:
+            self._block.raw.end = self._run.pos - len(held)
+        elif held:
             self._outside.gather(is_all=False)
         self._finish()
         self._outside.gather(is_last=True)
@@ -238,9 +237,7 @@ class Parser:
             self._check(chunk)
         if not chunk:
             return []
-        if run.waiting:
-            self._reading.told = run.join()
-        held = run.held
+        held = run.join()
         base, end = run.pos - len(held), run.pos + len(chunk)
         if block is None:
             if end > run.mark:
@@ -256,7 +253,10 @@ class Parser:
             run.held = text = text[place:] if place > 0 else text
             if self._block is not block and text:
                 self._read_text(text, end - len(text))
-        self._choose_run()
+        if self._block is None:
+            run.choose_prose(self._outside, is_spent=self._spent)
+        else:
+            run.choose(self._block, self._limits.block_size)
         return self._take_events()
 
     def _take_events(self) -> list[Event]:
@@ -273,12 +273,6 @@ class Parser:
             if not isinstance(chunk, bytes):
                 how = "where there is no text, give an empty one" if chunk is None else "give the text of the reply"
             raise XMLToolsError(f"feed() and parse() expect str, got {type(chunk).__name__}; {how}")
-
-    def _choose_run(self) -> None:
-        if self._block is None:
-            self._run.choose_prose(self._outside, is_spent=self._spent)
-        else:
-            self._run.choose(self._block, self._limits.block_size)
 
     def _read_pieces(self, chunk: str) -> None:
         """Read a chunk in pieces: none has both the start of a block and more than the block may have."""

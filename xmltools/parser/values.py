@@ -12,7 +12,6 @@ from xmltools.parser.attributes import name_in, name_of
 from xmltools.parser.cdata import open_cdata
 from xmltools.parser.decode_text import TextReader
 from xmltools.parser.end_tags import (
-    end_at_once,
     end_leaf,
     meet_candidate,
 )
@@ -192,10 +191,6 @@ def read_text(block: Block, leaf: Leaf, text: str, at: int) -> int:
         return end if end > at else -1
     if opening > at:
         block.emit_text(text[at:opening])
-    if text.startswith(f"</{leaf.tag}>", opening):
-        place = end_at_once(block, leaf, text, opening, opening + len(leaf.tag) + 3)
-        if place >= 0:
-            return place
     if opening > at:
         return opening
     part = END_PART.fullmatch(text, at) if leaf.reader is None or leaf.reader.idle else None

@@ -45,13 +45,11 @@ _VALUE = rf"{_W}*={_W}*(?:\"[^\"<]*\"|'[^'<]*'|{_UNQUOTED})"
 _ANY_VALUE = rf"{_W}*={_W}*(?:\"[^\"<]*\"|'[^'<]*'|[^{SPACES}<>\"'/]+)"  # in an opener, whose attributes say little
 _VALUE_PART = rf"{_W}*(?:={_W}*(?:\"[^\"<]*\"?|'[^'<]*'?|[^{SPACES}<>\"'/]*)?)?"
 _CLEAN_NAME = "[A-Za-z_][-.0-9A-Za-z_]{0,255}"
-_SIMPLE = re.compile(rf"<({_CLEAN_NAME})>")  # nearly all tags
-CLEAN_NEXT: Final = re.compile(f"{_W}{{0,1024}}(?=</?{_CLEAN_NAME}[>{SPACES}/])")
-"""White space before such a tag, perhaps one with attributes."""
 CLEAN_PART: Final = re.compile(rf"{_W}{{0,64}}(?:</?(?:{_CLEAN_NAME})?)?")
-"""White space, and the beginning of such a tag."""
+"""White space, and the beginning of a tag."""
 _CLEAN_VALUE = r"[^\s<&\]](?:[^<&\]]{0,254}[^\s<&\]])?"
-CLEAN_TAG: Final = re.compile(rf"{_W}{{0,1024}}<(/?)({_CLEAN_NAME})>(?:({_CLEAN_VALUE})</\2>(?={CLEAN_NEXT.pattern}))?")
+_CLEAN_NEXT = f"(?={_W}{{0,1024}}</?{_CLEAN_NAME}[>{SPACES}/])"  # a tag, perhaps one with attributes
+CLEAN_TAG: Final = re.compile(rf"{_W}{{0,1024}}<(/?)({_CLEAN_NAME})>(?:({_CLEAN_VALUE})</\2>{_CLEAN_NEXT})?")
 """White space and a tag that needs no closer look: a short ASCII name, and nothing else. If its element has nothing but
 a short value that is what is written, and such a tag comes after its end, this is group 3."""
 CLEAN_VALUE: Final = re.compile(_CLEAN_VALUE)
@@ -151,8 +149,6 @@ def read_token(pattern: re.Pattern[str], text: str, at: int, most: int = TAG_LEN
 
 def read_start_tag(text: str, at: int) -> Tag | Answer:
     """A start tag at `<`."""
-    if simple := _SIMPLE.match(text, at):
-        return Tag(simple[1], simple.end(), False)
     found = read_token(_START, text, at)
     if not found:
         return found
