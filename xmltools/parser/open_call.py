@@ -21,7 +21,7 @@ from xmltools.dialects import Body, Dialect, plain, spellings
 from xmltools.errors import Code, Repair
 from xmltools.models.events import ArgumentDelta, Event
 from xmltools.parser.decode_text import TextReader
-from xmltools.parser.delimiters import SPACE, Delimiters, known_delimiters
+from xmltools.parser.delimiters import SPACE, known_delimiters
 from xmltools.parser.json_deltas import JSONObject
 from xmltools.parser.limits import Limits
 from xmltools.parser.toolbox import Toolbox
@@ -287,6 +287,7 @@ class Block:
         "arguments_tag",
         "base",
         "body_start",
+        "delimiters",
         "dialect",
         "discard",
         "done",
@@ -326,6 +327,7 @@ class Block:
         self.start = start
         self.body_start = start + opener
         self.dialect = dialect
+        self.delimiters = known_delimiters(dialect)
         self.reading = reading
         # How it ends.
         self.done = False
@@ -358,11 +360,6 @@ class Block:
         self.base = 0  # where the text that is being read begins in the stream
         self.ending = _NO_ENDING
         self.stray = _NO_STRAY
-
-    @property
-    def delimiters(self) -> Delimiters:
-        """The delimiters of the dialect."""
-        return known_delimiters(self.dialect)
 
     @property
     def is_tag(self) -> bool:
