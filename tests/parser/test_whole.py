@@ -169,7 +169,7 @@ def is_read_at_once(reply, monkeypatch, **options):
     law_plain_reply(Given([reply], "none", options))
     read = []
     with monkeypatch.context() as patch:
-        for reader in (whole._read_elements, whole._read_json):
+        for reader in (whole._read_children, whole._read_json):
             patch.setattr(whole, reader.__name__, lambda *given, of=reader: read.append(of(*given)) or read[-1])
         found = xt.parse(reply, TOOLS, **options)
     count = len(found.calls) + len(found.errors)
@@ -261,6 +261,6 @@ def test_without_tools_the_machine_reads_all():
 
 
 def test_streams_do_not_read_at_once(monkeypatch):
-    monkeypatch.setattr(whole, "_read_elements", None)
+    monkeypatch.setattr(whole, "_read_children", None)
     parser = xt.Parser(TOOLS)
     assert [*parser.feed(CLEAN["a value"]), *parser.close()]

@@ -111,11 +111,9 @@ def _add_child(
 ) -> None:
     """Add the element that an attribute of `tag` stands for."""
     name, value = attribute
-    child = Element(name, place)
-    child.text = decode_entities(value)
     if parent.children is None:
         parent.children = []
-    parent.children.append(child)
+    parent.children.append(Element(name, place, text=decode_entities(value)))
     block.note(Code.ATTRIBUTE_VALUE, place, f"the attribute {name!r} of <{tag}> was read as {what}", owner)
 
 

@@ -280,8 +280,6 @@ def _close(block: Block, element: Element, token: str, inner: str, beside: list[
         name = "$text"
         while any(child.name == name for child in element.children):
             name = "$" + name
-        child = Element(name, element.offset)
-        child.text = text
-        element.children.append(child)
+        element.children.append(Element(name, element.offset, text=text))
         message = f"<{element.name}> contained text beside elements, which was read as {name}"
         block.note(Code.MIXED_CONTENT, element.offset, message, element.offset)

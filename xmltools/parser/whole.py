@@ -1,11 +1,14 @@
-"""Whole replies: a clean block that a text has from its start to its end is read in one step, by lxml or by `json`.
+"""Whole replies: a clean block that a text has from its start to its end is read in one step, by lxml, by `json`, or by
+one pattern.
 
-`parse` and the batches have whole texts. This module knows which blocks are so clean that XML, or JSON, says the same
-of them as the protocol. Tools are found, and values read, as for all blocks. For any other block `read_call` returns
-None, and the machine reads it from its start.
+`parse` and the batches have whole texts. This module knows which blocks are so clean that XML, JSON, or a look at their
+delimiters says the same of them as the protocol. Tools are found, and values read, as for all blocks. For any other
+block `read_call` returns None, and the machine reads it from its start.
 
 - Elements are clean if the fields come in the usual order, tags have no attributes, entities are the five of XML, and
   CDATA is all that its element contains.
+- Names and values between delimiters are clean if each delimiter is there as the dialect's record has it, with nothing
+  but white space beside values, and no value contains a `<`, with which all of them begin.
 - JSON is clean if the object names one tool and one object with its arguments, and `json` reads it.
 - The tool is given, by this name, and all arguments are valid as they are.
 """
@@ -20,6 +23,7 @@ from typing import Any, Final
 from xmltools.dialects import Body, Dialect
 from xmltools.models import ToolCall
 from xmltools.parser.decode_text import TextReader
+from xmltools.parser.delimiters import SPACE
 from xmltools.parser.limits import Limits
 from xmltools.parser.toolbox import Toolbox
 from xmltools.syntax.element_tree import Element
@@ -32,6 +36,7 @@ _MOST: Final = 4_096
 _MOST_JSON: Final = 65_536
 """Characters of a block with JSON. The rest of a reply is not searched again for each opener without an end."""
 _MOST_NAMES: Final = 10_000
+_BREAK: Final = r"(?:\r\n?|\n)"
 _ELEMENTS: Final = Body.ELEMENTS
 _JSON: Final = Body.JSON
 _TOOL: Final = re.compile(r"[-\w./:]{1,256}")
@@ -44,8 +49,9 @@ def read_call(
     """Return the call of the block that begins `at` in `text`, whose first character is at `base` in the reply, in this
     form. None if it is not clean."""
     is_element = form.body is _ELEMENTS
-    read = _read_elements(form, limits, toolbox, text, at) if is_element else None
-    is_json = read is None and (is_element or form.body is _JSON) and text.startswith(form.opener, at)
+    has_json = form.body is _JSON
+    read = None if has_json else _read_children(form, limits, toolbox, text, at)
+    is_json = read is None and (is_element or has_json) and text.startswith(form.opener, at)
     if is_json:
         read = _read_json(form, limits, toolbox, text, at)
     if read is None:
@@ -96,19 +102,22 @@ def _first(value: dict[str, Any], keys: tuple[str, ...]) -> Any:
     return None
 
 
-def _read_elements(form: Dialect, limits: Limits, toolbox: Toolbox, text: str, at: int) -> _Call | None:
-    """Read the block at `at`, which contains elements."""
-    pattern = _clean_block(form.block, form.server_name, form.tool_name, form.arguments)
+def _read_children(form: Dialect, limits: Limits, toolbox: Toolbox, text: str, at: int) -> _Call | None:
+    """Read the block at `at`, which contains elements, or names and values between delimiters."""
+    pattern, argument = _clean_block(form)
     block = pattern.match(text, at, at + min(_MOST, limits.block_size - 1))
     if block is None:
         return None
-    named, name, source = block.groups()
+    named, name, source = block.group(1, 2, 3)
     found = toolbox.find_plain(name, named, form.default_server)
-    if found is None or source.count("<") + 2 > limits.elements or not _are_known(source):
+    if found is None or source.count("<") + 2 > limits.elements:
         return None
     server, shape = found
     try:
-        children = _children_of(_lxml()(source), source, min(limits.depth - 1, LEVELS))
+        if argument is None:
+            children = _children_of(_root_of(source), source, min(limits.depth - 1, LEVELS))
+        else:
+            children = [Element(key, text=value) for key, value in argument.findall(source)]
         arguments = shape.clean_children(children, "", LEVELS)
         is_clean = arguments is not UNREAD and shape.is_valid(arguments)
     except (_Unclear, SyntaxError, ValueError, RecursionError):  # of lxml, and of half a character
@@ -116,17 +125,48 @@ def _read_elements(form: Dialect, limits: Limits, toolbox: Toolbox, text: str, a
     return (name, server, arguments, block.end()) if is_clean else None
 
 
-@lru_cache(maxsize=16)
-def _clean_block(block: str, server: str, tool: str, arguments: str) -> re.Pattern[str]:
-    """Return a pattern of blocks whose elements have these names, with the names of the server and the tool, and the
-    element of the arguments. In that, a start tag comes before a value that ends, or before another start tag."""
+@lru_cache(maxsize=64)
+def _clean_block(form: Dialect) -> tuple[re.Pattern[str], re.Pattern[str] | None]:
+    """Return a pattern of blocks in this form, with the names of the server and the tool, and the source of the
+    arguments; and one of an argument, with its name and value, unless arguments are elements. They match nothing if
+    there is more to the form than that."""
+    pairs = form.pairs
+    if form.body is _ELEMENTS:
+        return re.compile(_elements(form.block, form.server_name, form.tool_name, form.arguments)), None
+    if pairs is None or not form.closer or pairs.json or pairs.tag_mark or pairs.name_pattern or pairs.wrappers:
+        return re.compile("(?!)"), None
+    end = re.escape(pairs.value_end)
+    value = "([^<]*+)"
+    if pairs.framing:  # with a line break on each side
+        value = rf"(?:\r?\n)?((?:[^<\r\n]++|(?!{_BREAK}{end})[\r\n])*+){_BREAK}?"
+    key = _between(pairs.key_start, pairs.key_attribute, _TAG, pairs.key_end)
+    argument = f"{SPACE}{key}{_spaced(pairs.value)}{value}{end}"
+    name = _between(pairs.name_start, pairs.name_attribute, rf"(?=\w){_TOOL.pattern}(?<!/)", pairs.name_end)
+    start = f"{re.escape(form.opener)}{SPACE}((?!))?{name}"
+    return re.compile(f"{start}((?:{argument})*+){_spaced(pairs.end)}{_spaced(form.closer)}"), re.compile(argument)
+
+
+def _between(start: str, attribute: str, name: str, end: str) -> str:
+    """Return a pattern of a name between two delimiters, or of the attribute that says it."""
+    said = f'{attribute}="({name})"' if attribute else f"({name})"
+    return f"{re.escape(start)}{said}{re.escape(end)}"
+
+
+def _spaced(delimiter: str) -> str:
+    """Return a pattern of a delimiter, if there is one, after white space."""
+    return delimiter and SPACE + re.escape(delimiter)
+
+
+def _elements(block: str, server: str, tool: str, arguments: str) -> str:
+    """Return a pattern of blocks whose elements have these names. In the arguments, a start tag comes before a value
+    that ends, or before another start tag."""
     block, server, tool, arguments = map(re.escape, (block, server, tool, arguments))
     space = rf"[ \t\n]{{0,{OPENER_SPACE}}}+"
     text = r"[^<&\r]*+(?:&(?:lt|gt|amp|quot|apos);[^<&\r]*+)*+"
     section = r"<!\[CDATA\[(?:[^]<\r]++|<(?!!\[)|\](?!\]>))*+\]\]>"
     end = f"</(?!{block}>|{arguments}>){_TAG}>{space}"
     inner = f"(?:<{_TAG}>(?:(?:{text}|{section}){end}|{space}(?=<[A-Za-z_]))|{end})*+"
-    return re.compile(
+    return (
         f"<{block}>{space}(?:<{server}>({_TOOL.pattern})</{server}>{space})?<{tool}>({_TOOL.pattern})</{tool}>{space}"
         f"(<{arguments}>{space}{inner}</{arguments}>){space}</{block}>"
     )
@@ -136,17 +176,15 @@ _NAMES: Final = re.compile(f"<({_TAG})>")
 _known_names: Final[set[str]] = set()
 
 
-def _are_known(source: str) -> bool:
-    """Return whether lxml may read all names in `source`. It keeps each name as long as the thread lives, and models
-    invent names without end."""
+def _root_of(source: str) -> Any:
+    """Return lxml's element. It keeps each name as long as the thread lives, and models invent names without end."""
     names = _NAMES.findall(source)
-    if _known_names.issuperset(names):
-        return True
-    new = set(names).difference(_known_names)
-    if len(_known_names) + len(new) > _MOST_NAMES:
-        return False
-    _known_names.update(new)
-    return True
+    if not _known_names.issuperset(names):
+        new = set(names).difference(_known_names)
+        if len(_known_names) + len(new) > _MOST_NAMES:
+            raise _Unclear
+        _known_names.update(new)
+    return _lxml()(source)
 
 
 @cache

@@ -18,12 +18,12 @@ class Element:
 
     __slots__ = ("children", "inner", "kind", "name", "nil", "offset", "text")
 
-    def __init__(self, name: str, offset: int = 0, *, nil: bool = False) -> None:
+    def __init__(self, name: str, offset: int = 0, *, nil: bool = False, text: str = "") -> None:
         self.name = name
         self.offset = offset
         self.nil = nil
         self.children: list[Element] | None = None
-        self.text = ""
+        self.text = text
         self.inner = ""
         self.kind = ""
 
