@@ -70,6 +70,49 @@ CLEAN_HERMES = {
     "parameters": body('{"text": "a"}', "hermes").replace("arguments", "parameters"),
     "the name last": '<tool_call>{"arguments": {"text": "a"}, "name": "put"} </tool_call>',
 }
+ARGUMENT = "<parameter=text>a</parameter>"
+
+
+def pairs(inside: str) -> str:
+    return f"<tool_call>\n<function=put>\n{inside}\n</function>\n</tool_call>"
+
+
+CLEAN_PAIRS = {
+    "values": ("qwen3_coder", pairs("<parameter=text>\nx\n</parameter>\n<parameter=count>\n7\n</parameter>")),
+    "no white space": ("qwen3_coder", pairs(ARGUMENT).replace("\n", "")),
+    "no value": ("qwen3_coder", pairs("<parameter=text></parameter>")),
+    "one line break": ("qwen3_coder", pairs("<parameter=text>\r\n</parameter>")),
+    "line breaks of three kinds": ("qwen3_coder", pairs("<parameter=text>\r\n\n\ra\n\r\n</parameter>")),
+    "an entity": ("qwen3_coder", pairs("<parameter=text>&lt;&\x01]]></parameter>")),
+    "a name without a delimiter": (
+        "glm",
+        "<tool_call>put\n<arg_key>text</arg_key>\n<arg_value>\nx\n</arg_value>\n</tool_call>",
+    ),
+    "names in attributes": (
+        "invoke",
+        '<function_calls>\n<invoke name="put">\n<parameter name="text">\nx\n</parameter>\n</invoke>\n</function_calls>',
+    ),
+}
+UNCLEAN_PAIRS = {
+    "a < in a value": pairs("<parameter=text>a < b</parameter>"),
+    "no start of the block": pairs(ARGUMENT).replace("<tool_call>\n", ""),
+    "no end of the arguments": pairs(ARGUMENT).replace("</function>\n", ""),
+    "no end of the value": pairs("<parameter=text>a"),
+    "white space in a delimiter": pairs(ARGUMENT).replace("=", " ="),
+    "white space around a name": pairs(ARGUMENT).replace("put>", " put >"),
+    "a slash after the name": pairs("").replace("put>", "put/>"),
+    "quotes around a name": pairs("<parameter='text'>a</parameter>"),
+    "text between arguments": pairs(f"b {ARGUMENT}"),
+    "a line break that is written as two characters": pairs(f"\\n{ARGUMENT}"),
+    "JSON": pairs('{"text": "a"}'),
+    "two calls": pairs(f"{ARGUMENT}</function><function=put>{ARGUMENT}"),
+    "a repeated argument": pairs(ARGUMENT + ARGUMENT),
+    "a missing argument": pairs(""),
+    "a list": pairs(f'{ARGUMENT}<parameter=files>["b"]</parameter>'),
+    "a decorated name": pairs(ARGUMENT).replace("put", "functions.put"),
+    "a long block": pairs(f"<parameter=text>{'a' * 5_000}</parameter>"),
+    "a cut block": pairs(ARGUMENT)[:-3],
+}
 UNCLEAN = {
     "CR": text("a\r\nb"),
     "CR between tags": block("<text>a</text>\r\n"),
@@ -193,6 +236,19 @@ def test_a_clean_block_is_read_at_once(name, monkeypatch):
 @pytest.mark.parametrize("name", CLEAN_HERMES)
 def test_a_clean_body_is_read_at_once(name, monkeypatch):
     assert is_read_at_once(CLEAN_HERMES[name] + "\n" + CLEAN_HERMES[name], monkeypatch, dialect="hermes")
+
+
+@pytest.mark.parametrize("name", CLEAN_PAIRS)
+def test_a_clean_call_between_delimiters_is_read_at_once(name, monkeypatch):
+    dialect, reply = CLEAN_PAIRS[name]
+    assert is_read_at_once(reply, monkeypatch, dialect=dialect)
+    assert is_read_at_once(f"a {reply}\n{reply} b", monkeypatch, dialect=dialect, also="known")
+
+
+@pytest.mark.parametrize("name", UNCLEAN_PAIRS)
+def test_the_machine_reads_a_call_between_delimiters_that_is_not_clean(name, monkeypatch):
+    assert not is_read_at_once(UNCLEAN_PAIRS[name], monkeypatch, dialect="qwen3_coder")
+    is_read_at_once(f"{UNCLEAN_PAIRS[name]}\n{pairs(ARGUMENT)}", monkeypatch, dialect="qwen3_coder", strict=True)
 
 
 @pytest.mark.parametrize("name", UNCLEAN)

@@ -80,23 +80,6 @@ class CallStarts:
     """Says whether a call starts at a place in a text outside calls, whose first character is at `base` in the stream.
     `final`: nothing follows the text. `counts_others`: calls in other dialects count."""
 
-    __slots__ = (
-        "_ends",
-        "_fenced_calls",
-        "_measured",
-        "_shown",
-        "_toolbox",
-        "_trial",
-        "base",
-        "counts_others",
-        "final",
-        "is_long",
-        "limits",
-        "openers",
-        "patience",
-        "starts",
-    )
-
     def __init__(
         self, starts: Starts, toolbox: Toolbox | None, limits: Limits, shown: Shown, fenced_calls: bool
     ) -> None:

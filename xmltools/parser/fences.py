@@ -48,7 +48,7 @@ class FenceReader:
     @property
     def fence(self) -> str:
         """The backticks or tildes of the open fence, even in the line that opens it; empty if there is none."""
-        found = None if self.marker else _FENCE.match(self.line)
+        found = _FENCE.match(self.line) if self.line and not self.marker else None
         return found["marker"] if found else self.marker
 
     @property

@@ -261,8 +261,6 @@ class Reading:
     a tool is named, and may give the call its id. `told`: how many characters of a value whose tag still waits have
     events, with `told_path`."""
 
-    __slots__ = ("call_id", "delta", "events", "final", "limits", "on_name", "text", "told", "told_path", "toolbox")
-
     def __init__(
         self, limits: Limits, toolbox: Toolbox | None, on_name: Callable[[Block], None], events: list[Event]
     ) -> None:

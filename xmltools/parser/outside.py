@@ -43,26 +43,6 @@ class Outside:
     return the place up to which they read, or -1 if the text does not decide.
     """
 
-    __slots__ = (
-        "_calls",
-        "_foreign",
-        "_is_blank",
-        "_is_copied",
-        "_is_hiding",
-        "_next",
-        "_prose",
-        "_region",
-        "_starts",
-        "_tail",
-        "brackets",
-        "events",
-        "final",
-        "is_after",
-        "is_unclosed",
-        "opening",
-        "pieces",
-    )
-
     def __init__(
         self,
         dialect: Dialect,

@@ -71,29 +71,6 @@ class Run:
     """What the stream is in at `pos`, where `held` waits for more. `mode`: what a chunk without `char`, or without
     `pair` and with something else at its end, is more of; `kind`: the same while nothing is held back."""
 
-    __slots__ = (
-        "_around",
-        "_direct",
-        "_is_silent",
-        "_reader",
-        "_reading",
-        "_scanner",
-        "_stops",
-        "_tag",
-        "_value_start",
-        "_wait",
-        "_waiting",
-        "char",
-        "held",
-        "kind",
-        "mark",
-        "mode",
-        "pair",
-        "path",
-        "pieces",
-        "pos",
-    )
-
     _reading: Reading  # of the clean value
 
     def __init__(self, pieces: list[str]) -> None:

@@ -133,7 +133,6 @@ class Parser:
         self._waiting: list[tuple[ToolCall, str]] = []  # in an open list without delimiters: calls and their sources
         self._is_whole = False  # the reply is read at once, and only its parts are asked for
         self._run = Run(self._outside.pieces)
-        self._run.choose_prose(self._outside, is_spent=False)
 
     @property
     def unclosed_reasoning(self) -> bool:
@@ -347,12 +346,12 @@ class Parser:
     def _read_whole(self, opening: Opening, text: str, base: int) -> int:
         """Read the clean block that opens, and all that follow with nothing but white space between them: nothing can
         hide those. Returns the place after them; 0 if the machine must read the first one."""
-        toolbox, limits, outside = self._toolbox, self._limits, self._outside
-        if toolbox is None or outside.is_fenced or outside.is_unclosed or opening.dialect.name != self._dialect.name:
+        toolbox, limits, outside, form = self._toolbox, self._limits, self._outside, opening.dialect
+        if toolbox is None or outside.is_fenced or outside.is_unclosed or form.name != self._dialect.name:
             return 0
         at, end = opening.start - base, 0
-        while self._blocks < limits.blocks:
-            call = read_call(opening.dialect, text, at, base, limits, toolbox, self._next_id)
+        while self._blocks < limits.blocks and text.startswith(form.opener, at):
+            call = read_call(form, text, at, base, limits, toolbox, self._next_id)
             if call is None or call.span is None:
                 break
             if end:

@@ -46,12 +46,12 @@ _TAG: Final = "[A-Za-z_][-.0-9A-Za-z_]{0,99}+"
 def read_call(
     form: Dialect, text: str, at: int, base: int, limits: Limits, toolbox: Toolbox, new_id: Callable[[], str]
 ) -> ToolCall | None:
-    """Return the call of the block that begins `at` in `text`, whose first character is at `base` in the reply, in this
-    form. None if it is not clean."""
+    """Return the call of the block whose opener is `at` in `text`, whose first character is at `base` in the reply, in
+    this form. None if it is not clean."""
     is_element = form.body is _ELEMENTS
     has_json = form.body is _JSON
     read = None if has_json else _read_children(form, limits, toolbox, text, at)
-    is_json = read is None and (is_element or has_json) and text.startswith(form.opener, at)
+    is_json = read is None and (is_element or has_json)
     if is_json:
         read = _read_json(form, limits, toolbox, text, at)
     if read is None:
