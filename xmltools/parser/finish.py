@@ -23,6 +23,8 @@ from xmltools.tools.schema import ANY, ObjectShape, Reading, Shape, place_of, re
 _SHORT: Final = 256
 _ELEMENTS: Final = Body.ELEMENTS  # members of an enumeration are slow to look up
 _NO_SERVER: Final = "Several servers have a tool of this name, and a call can't say which is meant. Use another tool."
+_AROUND: Final = (len(CDATA_OPEN), 3), (0, 0)
+"""Characters before and after the content of a leaf that is one section, or stands between delimiters."""
 _COMMENT: Final = re.compile(r"<!--.*?(?:(-->)|\Z)", re.DOTALL)
 _PLACE: Final = attrgetter("offset")
 
@@ -225,7 +227,7 @@ def _leaf_text(block: Block, leaf: Leaf) -> str:
     text, base, sections, after = block.reading.text, block.base, leaf.sections, leaf.end - block.base
     if leaf.given is not None:
         return leaf.given
-    if len(sections) == 2 and sections[0] - leaf.start == len(CDATA_OPEN) and sections[1] + 3 == leaf.end:
+    if len(sections) == 2 and (sections[0] - leaf.start, leaf.end - sections[1]) in _AROUND:
         if leaf.whole is not None and len(leaf.whole) == sections[1] - sections[0]:
             return leaf.whole
         return text[sections[0] - base : sections[1] - base]

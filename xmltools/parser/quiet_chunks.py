@@ -21,6 +21,7 @@ from xmltools.syntax.json_scanner import JSONScanner
 from xmltools.syntax.late_patterns import late_pattern
 from xmltools.syntax.markup import SPACES, TAG_LENGTH
 
+NEW: Final = -3  # nothing has come: to choose the mode takes long, and whole replies do without
 CLOSED: Final = -2
 OTHER: Final = -1  # each chunk takes a closer look
 HELD: Final = 0  # one of the following, with text that is held back
@@ -79,7 +80,8 @@ class Run:
         self.held = ""  # text that is not decided
         self._waiting: list[str] = []  # before that: a tag, and a clean value as far as it was told
         self._value_start = 0  # the length of that tag
-        self.mode = self.kind = self._direct = OTHER
+        self.mode = NEW
+        self.kind = self._direct = OTHER
         self.char = self.pair = ""
         self.path: Path = ()  # of the deltas
         self.pieces = pieces  # where the text goes, for those who read it later

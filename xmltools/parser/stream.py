@@ -28,7 +28,7 @@ from xmltools.parser.new_ids import make_id, random_id
 from xmltools.parser.open_call import Block, Reading
 from xmltools.parser.openers import checked_tags
 from xmltools.parser.outside import Opening, Outside
-from xmltools.parser.quiet_chunks import CLOSED, HELD, JSON, LAID_OUT, LONG, OTHER, PROSE, TAG, TEXT, VALUE, Run
+from xmltools.parser.quiet_chunks import CLOSED, HELD, JSON, LAID_OUT, LONG, NEW, OTHER, PROSE, TAG, TEXT, VALUE, Run
 from xmltools.parser.toolbox import Toolbox, toolbox_of
 from xmltools.parser.whole import read_call
 from xmltools.syntax.markup import TAG_LENGTH, skip_space
@@ -236,6 +236,9 @@ class Parser:
             self._check(chunk)
         if not chunk:
             return []
+        if run.mode == NEW:
+            run.choose_prose(self._outside, is_spent=False)
+            return self.feed(chunk)
         held = run.join()
         base, end = run.pos - len(held), run.pos + len(chunk)
         if block is None:
