@@ -4,7 +4,7 @@ follows must confirm it. Where that takes the name of a tool, or the end of the 
 from __future__ import annotations
 
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final
 
 from xmltools.dialects import Body, Dialect
 from xmltools.parser.delimited_starts import MAX_STRAY, begins_call, cut_start, read_start
@@ -48,11 +48,8 @@ _MAX_LAYOUT: Final = 1_024
 _MOST_ENDS: Final = 1_000
 
 
-class Start(NamedTuple):
-    """A call starts: its dialect, and the place after its start tag; -1 if it has none."""
-
-    dialect: Dialect
-    end: int
+Start = tuple[Dialect, int]
+"""A call starts: its dialect, and the place after its start tag; -1 if it has none."""
 
 
 def on_trial(place: int, length: int, form: Dialect, limits: Limits, toolbox: Toolbox | None, server: str) -> Block:
@@ -120,7 +117,7 @@ class CallStarts:
             if end is MORE:
                 return MORE
             if end:
-                return Start(form, end)
+                return form, end
         return self._sure_start(own, text, at + len(word)) if is_sure else NO
 
     def end_of_text(self, text: str, at: int, place: int) -> int:
@@ -182,7 +179,7 @@ class CallStarts:
         """A call, or an attempt at one, after a token that says so, up to `end`. The first call in it shows its form,
         if there is text before that; MORE if more text may have it."""
         if len(forms) == 1:
-            return Start(forms[0], end)
+            return forms[0], end
         stop = end + MAX_STRAY
         names = [form.pairs.name for form in forms if form.pairs is not None and form.pairs.name]
         places = [place for name in names if (place := text.find(name, end, stop)) >= 0]
@@ -191,8 +188,8 @@ class CallStarts:
             if begins is MORE and not self.final:
                 return MORE
             if begins:
-                return Start(form, end)
-        return MORE if names and not places and len(text) < stop and not self.final else Start(forms[-1], end)
+                return form, end
+        return MORE if names and not places and len(text) < stop and not self.final else (forms[-1], end)
 
     # -- calls on trial --------------------------------------------------------------------------------------------
 
@@ -234,7 +231,7 @@ class CallStarts:
         start = self.find(text, at, found[1] or found[0]) if found else NO
         if not start:
             return start
-        self._measured = trial = self._try(self._measured, start.dialect, text, at, start.end, stop)
+        self._measured = trial = self._try(self._measured, start[0], text, at, start[1], stop)
         if not trial.done:
             return MORE
         if len(self._ends) >= _MOST_ENDS:

@@ -312,7 +312,8 @@ class Outside:
             return self._open_region(text, at, lead, word, start)
         self.end_text()
         self._skip(lead, at)
-        self.opening = Opening(calls.base + at, max(start.end - at, 0), word, start.dialect)
+        dialect, end = start
+        self.opening = Opening(calls.base + at, max(end - at, 0), word, dialect)
         return at
 
     def _past_mention(self, text: str, at: int, word: str) -> int | None:

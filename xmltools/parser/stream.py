@@ -13,6 +13,7 @@ goes to the two readers.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Final
 
 from xmltools.dialects import FORGE, Also, Body, Dialect, beside, named
@@ -69,7 +70,7 @@ class Parser:
         "_events",
         "_is_whole",
         "_limits",
-        "_new_id",
+        "_next_id",
         "_outside",
         "_reading",
         "_run",
@@ -122,7 +123,7 @@ class Parser:
         )
         if not callable(new_id):
             raise XMLToolsError(f"new_id: expected a function that returns str, got {type(new_id).__name__}")
-        self._new_id: Callable[[], object] = new_id  # whatever it returns is looked at
+        self._next_id = partial(make_id, new_id)
         self._argument_deltas = argument_deltas
         self._block: Block | None = None
         self._events = self._outside.events
@@ -425,9 +426,6 @@ class Parser:
             self._reading.call_id = self._next_id()
             block.stack[0].path = () if self._argument_deltas else None
             self._events.append(CallStarted(self._reading.call_id, block.name or "", block.server))
-
-    def _next_id(self) -> str:
-        return make_id(self._new_id)
 
     def _end_block(self, block: Block, end: int, text: str, base: int) -> None:
         """The block has ended. It is in `text`, which begins at `base` in the stream."""
