@@ -132,7 +132,8 @@ def _clean_block(form: Dialect) -> tuple[re.Pattern[str], re.Pattern[str] | None
     there is more to the form than that."""
     pairs = form.pairs
     if form.body is _ELEMENTS:
-        return re.compile(_elements(form.block, form.server_name, form.tool_name, form.arguments)), None
+        names = map(re.escape, (form.block, form.server_name, form.tool_name, form.arguments))
+        return re.compile(_elements(*names)), None
     if pairs is None or not form.closer or pairs.json or pairs.tag_mark or pairs.name_pattern or pairs.wrappers:
         return re.compile("(?!)"), None
     end = re.escape(pairs.value_end)
@@ -158,9 +159,8 @@ def _spaced(delimiter: str) -> str:
 
 
 def _elements(block: str, server: str, tool: str, arguments: str) -> str:
-    """Return a pattern of blocks whose elements have these names. In the arguments, a start tag comes before a value
-    that ends, or before another start tag."""
-    block, server, tool, arguments = map(re.escape, (block, server, tool, arguments))
+    """Return a pattern of blocks of elements with these names, which are escaped. In the arguments, a start tag comes
+    before a value that ends, or before another start tag."""
     space = rf"[ \t\n]{{0,{OPENER_SPACE}}}+"
     text = r"[^<&\r]*+(?:&(?:lt|gt|amp|quot|apos);[^<&\r]*+)*+"
     section = r"<!\[CDATA\[(?:[^]<\r]++|<(?!!\[)|\](?!\]>))*+\]\]>"
