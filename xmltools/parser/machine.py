@@ -82,10 +82,10 @@ ValueRun = tuple[str, re.Pattern[str], str, bool]
 def run_of_value(block: Block, leaf: Leaf) -> ValueRun | None:
     """How the open value goes on: the characters with which all begins that may begin or end in it; a pattern of that,
     or of what the end of a text cuts off of it; the delimiter that probably ends it, unless that is an end tag; and
-    whether its text is decoded, or loses its last line break. None if it has not begun, or may have ended."""
+    whether its last line break is not part of it. None if it has not begun, or may have ended."""
     state = block.state
     if state == State.TEXT:
-        return "</" if leaf.pasted else "<", stops_of_text(block, leaf), "", True
+        return "</" if leaf.pasted else "<", stops_of_text(block, leaf), "", False
     if state == State.CDATA or (state == State.PAIR_VALUE and leaf.decided):
         return "]]", SECTION_END, "", False
     if state != State.PAIR_VALUE or block.dialect.pairs is None:

@@ -25,8 +25,8 @@ NEW: Final = -3  # nothing has come: to choose the mode takes long, and whole re
 CLOSED: Final = -2
 OTHER: Final = -1  # each chunk takes a closer look
 HELD: Final = 0  # one of the following, with text that is held back
-VALUE: Final = 1  # a value without escapes
-TEXT: Final = 2  # a value with entities, or whose last line break is not part of it
+VALUE: Final = 1  # a value, which a `reader` may decode
+FRAMED: Final = 2  # a value of which a last line break is no part, and in which `&` takes a closer look
 JSON: Final = 3  # a string in JSON
 PROSE: Final = 4
 LAID_OUT: Final = 5  # prose in a dialect in which white space beside calls is not text
@@ -37,9 +37,10 @@ GATHER: Final = 4096
 LONG: Final = 256
 """Held text of more characters is looked at again only if the new chunk may decide what it is."""
 _NEVER: Final = re.compile("(?!)")
+_ANYTHING: Final = re.compile("").search
 _CONFIRMS: Final = f"[{SPACES}]{{0,16}}+<?"
 """What does not confirm an opener yet."""
-_CLEAN_STOPS: Final = re.compile(r"(?:[\r\n][ \t]*+)?(?:</?\Z|<|\Z)|&")
+_CLEAN_STOPS: Final = re.compile(r"(?:[\r\n][ \t]*+)?(?:</?\Z|<|\Z)|&").search
 """What may end a clean value, or make it another one, and a line break before that."""
 _TAILS: Final = (State.CDATA_TAIL, State.END_TAIL)
 """States in which a `<` that begins no end tag may decide at once."""
@@ -69,8 +70,9 @@ def _part_of(delimiter: str, after: str = "") -> re.Pattern[str]:
 
 
 class Run:
-    """What the stream is in at `pos`, where `held` waits for more. `mode`: what a chunk without `char`, or without
-    `pair` and with something else at its end, is more of; `kind`: the same while nothing is held back."""
+    """What the stream is in at `pos`, where `held` waits for more. `mode`: what a chunk is more of in which nothing
+    begins or ends. Such a chunk has no `char`; or it does not end with that, and has no `pair`, or nothing that `finds`
+    finds. `kind`: the same while nothing is held back."""
 
     _reading: Reading  # of the clean value
 
@@ -86,11 +88,11 @@ class Run:
         self.path: Path = ()  # of the deltas
         self.pieces = pieces  # where the text goes, for those who read it later
         self.mark = GATHER  # where in the stream they get it
-        self._stops = _NEVER  # a pattern of all that may begin or end in it
-        self._wait = _NEVER  # … and of what may be held back
+        self.finds = _NEVER.search  # what may begin or end in a text, or be cut off of that by its end
+        self._wait = _NEVER  # a pattern of what may be held back
         self._tag = self._around = ""  # that is the end tag of the leaf with this name, in the element with that name
         self._is_silent = False  # it has no deltas
-        self._reader: TextReader | None = None
+        self.reader: TextReader | None = None  # decodes the value
         self._scanner: JSONScanner | None = None
 
     def read(self, chunk: str, end: int) -> list[Event] | None:
@@ -99,50 +101,45 @@ class Run:
         kind, held = self.kind, self.held
         if kind == JSON:
             return self._read_json(chunk, end)
-        text = held + chunk if held else chunk
-        may_wait = kind == TAG or (held and self._wait is not _NEVER)
-        if may_wait and self._is_undecided(text):
-            self.held = text
-            self.pos = end
-            if self._direct == TAG:
-                self.mode = TAG if text.rfind("<") > text.rfind(">") else HELD
-            return []
-        if kind == TAG:
-            return None
-        size = len(text)
-        may_stop = self.char in text or text[-1] <= " " or (kind == TEXT and "&" in text)
-        found = self._stops.search(text) if may_stop else None
-        if found is not None and found.end() < size:
+        text = held + chunk
+        if kind == TAG or (held and self._wait is not _NEVER):
+            if self._is_undecided(text):
+                self.held = text
+                self.pos = end
+                if self._direct == TAG:
+                    self.mode = TAG if text.rfind("<") > text.rfind(">") else HELD
+                return []
+            if kind == TAG:
+                return None
+        place = size = len(text)
+        may_stop = self.char in text or text[-1] <= " " or (kind == FRAMED and "&" in text)
+        found = self.finds(text) if may_stop else None
+        if found is not None:
             place = found.start()
-            # White space before the end is held back as well, and told when that is decided.
-            is_told = not place or text[place - 1] > " " or ">" not in text[place:]
-            if not is_told or (may_wait and not place) or not self._is_undecided(text, place):
+            if not place and len(held) > LONG:
                 return None
-        start = self.pos - len(held)
-        if found is not None and found.start() < size:
-            size = found.start()
-            if not size and len(held) > LONG:
-                return None
-            self.held = text[size:]
-            text = text[:size]
-            self.mode = HELD
-        elif held:
-            self.held = ""
-            self.mode = self._direct
+            if found.end() < size:
+                # White space before the end is held back as well, and told when that is decided.
+                is_told = not place or text[place - 1] > " " or ">" not in text[place:]
+                if not is_told or (held and not place) or not self._is_undecided(text, place):
+                    return None
+        self.held = held = text[place:]
+        self.mode = HELD if held else self._direct
         self.pos = end
-        if not text:
+        if not place:
             return []
+        text = text[:place]
         self.pieces.append(text)
         if kind == PROSE:
-            return [TextDelta.make(text, start)]
-        reader = self._reader
-        if reader is not None:
-            text = reader.text(text)
-            if not reader.idle:
-                self.mode = HELD
-            elif not self.held:
-                self.mode = self._direct
-        return [ArgumentDelta.make(self.path, text)] if text and not self._is_silent else []
+            return [TextDelta.make(text, end - size)]
+        if self.reader is not None:
+            text = self.reader.text(text)
+        if self._is_silent or not text:
+            return []
+        delta = ArgumentDelta()
+        delta.path = self.path
+        delta.text = text
+        return [delta]
 
     def _is_undecided(self, text: str, place: int = 0) -> bool:
         """May the text from `place` on be held back, because nothing in it is decided?"""
@@ -152,7 +149,7 @@ class Run:
         if not self._tag:  # an opener after text may be only shown
             is_opener = self.kind == PROSE and ">" in found[0]
             return not is_opener or "".join((*self.pieces, text[:place])).strip() == ""
-        reader = self._reader
+        reader = self.reader
         return (reader is None or reader.idle) and is_undecided(found, self._tag, self._around)
 
     def _read_json(self, chunk: str, end: int) -> list[Event] | None:
@@ -179,6 +176,7 @@ class Run:
         """Find out what the stream is in now, inside of `block`, which may have so many characters."""
         self.mode = self.kind = OTHER
         self._tag = ""
+        self.reader = None
         leaf, state, held = block.leaf, block.state, self.held
         most = GATHER
         if leaf is None:
@@ -190,6 +188,7 @@ class Run:
                 self.kind = JSON
                 self.mode = JSON if json.is_clear else HELD
                 self.char = self.pair = quote
+                self.finds = _ANYTHING
                 self.path = json.path
             elif state != State.MARKUP:
                 return
@@ -203,15 +202,16 @@ class Run:
             else:
                 return
         elif leaf.capture is None and (value := run_of_value(block, leaf)) is not None:
-            self.pair, self._stops, end, is_text = value
+            self.pair, stops, end, is_framed = value
+            self.finds = stops.search
             self.char = self.pair[0]
-            self.kind = TEXT if is_text else VALUE
+            self.kind = FRAMED if is_framed else VALUE
             self.path = leaf.path or ()
             self._is_silent = leaf.reader is None or leaf.path is None
-            self._reader = reader = leaf.reader if state == State.TEXT else None
             self._direct = HELD if self._is_silent else self.kind
-            self.mode = self._direct if not held and (reader is None or reader.idle) else HELD
+            self.mode = HELD if held else self._direct
             if state == State.TEXT:
+                self.reader = leaf.reader
                 self._wait, self._tag, self._around = END_PART, leaf.tag, around_clean(block, leaf)
             else:
                 self._wait = _part_of(end)
@@ -230,13 +230,12 @@ class Run:
         self._reading = block.reading
         self._waiting.append(self.held[:told])
         self.held = self.held[told:]
-        self.kind = self._direct = TEXT
-        self.mode = HELD if self.held else TEXT
+        self.kind = self._direct = FRAMED
+        self.mode = HELD if self.held else FRAMED
         self.char = self.pair = "<"
-        self._stops, self._wait, self._around = _CLEAN_STOPS, END_PART, block.stack[-1].tag
+        self.finds, self._wait, self._around = _CLEAN_STOPS, END_PART, block.stack[-1].tag
         self.path = block.reading.told_path
         self._is_silent = False
-        self._reader = None
         self.pieces = self._waiting
         self.mark = min(self.pos + LONG - told, block.start + size - 1)
 
@@ -248,6 +247,7 @@ class Run:
         self._direct = direct
         self.mode = direct if self.held else HELD
         self.char = self.pair = ">"
+        self.finds = _ANYTHING
         return min(LONG, TAG_LENGTH - len(self.held) - 1)
 
     def choose_prose(self, outside: Outside, *, is_spent: bool) -> None:
@@ -259,9 +259,9 @@ class Run:
         self.kind = PROSE
         openers = outside.openers
         self.char = self.pair = "" if openers.has_others else "<"
-        self._stops = _NEVER if is_spent else openers.begins
+        self.finds = (_NEVER if is_spent else openers.begins).search
         self._wait = _part_of(outside.dialect.opener, _CONFIRMS if outside.may_confirm else "")
-        self._direct = HELD if openers.has_others else LAID_OUT if outside.dialect.layout else PROSE
+        self._direct = LAID_OUT if outside.dialect.layout else PROSE
         self.mode = HELD if self.held else self._direct
         self.pieces = outside.pieces
         if self.pos >= self.mark or not self.pieces:

@@ -29,7 +29,7 @@ from xmltools.parser.new_ids import make_id, random_id
 from xmltools.parser.open_call import Block, Reading
 from xmltools.parser.openers import checked_tags
 from xmltools.parser.outside import Opening, Outside
-from xmltools.parser.quiet_chunks import CLOSED, HELD, JSON, LAID_OUT, LONG, NEW, OTHER, PROSE, TAG, TEXT, VALUE, Run
+from xmltools.parser.quiet_chunks import CLOSED, FRAMED, HELD, JSON, LAID_OUT, LONG, NEW, OTHER, PROSE, TAG, VALUE, Run
 from xmltools.parser.toolbox import Toolbox, toolbox_of
 from xmltools.parser.whole import read_call
 from xmltools.syntax.markup import TAG_LENGTH, skip_space
@@ -164,39 +164,43 @@ class Parser:
         """
         run = self._run
         mode = run.mode
-        if mode >= HELD and chunk.__class__ is str and chunk:
-            pos = run.pos
-            end = pos + len(chunk)
-            if end <= run.mark:
-                if mode > HELD:
-                    char = run.char
-                    if char not in chunk or (chunk[-1] != char and run.pair not in chunk):
-                        if mode == PROSE or (mode == LAID_OUT and chunk[-1] > " "):
-                            event = TextDelta()
-                            event.text = chunk
-                            event.start = pos
-                            run.pos = end
-                            run.pieces.append(chunk)
-                            return [event]
-                        if mode == TAG:
-                            run.held += chunk
-                            run.pos = end
-                            return []
-                        if (
-                            mode == VALUE
-                            or (mode == TEXT and "&" not in chunk and (chunk[-1] > " " or chunk.isprintable()))
-                            or (mode == JSON and "\\" not in chunk)
-                        ):
-                            run.pos = end
-                            run.pieces.append(chunk)
-                            delta = ArgumentDelta()
-                            delta.path = run.path
-                            delta.text = chunk
-                            return [delta]
-                events = run.read(chunk, end)
-                if events is not None:
-                    return events
-        return self._feed(chunk)
+        if chunk.__class__ is not str or not chunk or (end := run.pos + len(chunk)) > run.mark:
+            return self._feed(chunk)
+        char = run.char
+        if mode <= HELD or (char in chunk and (chunk[-1] == char or (run.pair in chunk and run.finds(chunk)))):
+            events = run.read(chunk, end) if mode >= HELD else None
+            return self._feed(chunk) if events is None else events
+        if mode == PROSE or (mode == LAID_OUT and chunk[-1] > " "):
+            event = TextDelta()
+            event.text = chunk
+            event.start = run.pos
+            run.pos = end
+            run.pieces.append(chunk)
+            return [event]
+        if (
+            mode == VALUE
+            or (mode == FRAMED and "&" not in chunk and (chunk.isprintable() or chunk[-1] > " "))
+            or (mode == JSON and "\\" not in chunk)
+        ):
+            run.pos = end
+            run.pieces.append(chunk)
+            delta = ArgumentDelta()
+            delta.path = run.path
+            delta.text = chunk
+            reader = run.reader
+            if reader is not None:
+                is_plain = "&" not in chunk and (chunk.isprintable() or chunk[-1] > " ")
+                if not (is_plain and reader.idle):
+                    delta.text = reader.text(chunk)
+                    if not delta.text:
+                        return []
+            return [delta]
+        if mode == TAG:
+            run.held += chunk
+            run.pos = end
+            return []
+        events = run.read(chunk, end)
+        return self._feed(chunk) if events is None else events
 
     def read(self, text: str) -> list[Event]:
         """Take a whole reply at once, and return its events. Of clean calls it tells only that they have ended."""
