@@ -87,7 +87,7 @@ class Reasoning:
         after = self._after_tag(text, place, found)
         if after is MORE:
             return -1
-        if after is NO:
+        if not after:
             return self._think(text, at, place + 1)
         if self.may_repeat and name and not found["end"]:  # it repeats the opener of the prompt
             self.may_repeat = False
