@@ -124,7 +124,7 @@ class Reasoning:
             return tag.end if isinstance(tag, Tag) else tag
         for form in self._calls.starts.calls[found[0]]:
             opens = self._calls.confirm(form, text, at, found[0])
-            if opens is not NO:
+            if opens or opens is MORE:
                 return opens and found.end()
         return NO
 

@@ -188,13 +188,9 @@ class Parser:
             delta.path = run.path
             delta.text = chunk
             reader = run.reader
-            if reader is not None:
-                is_plain = "&" not in chunk and (chunk.isprintable() or chunk[-1] > " ")
-                if not (is_plain and reader.idle):
-                    delta.text = reader.text(chunk)
-                    if not delta.text:
-                        return []
-            return [delta]
+            if reader is not None and not (reader.idle and chunk[-1] > " " and "&" not in chunk):
+                delta.text = reader.text(chunk)
+            return [delta] if delta.text else []
         if mode == TAG:
             run.held += chunk
             run.pos = end
