@@ -102,7 +102,7 @@ def _bare_name(block: Block, text: str, at: int) -> int:
 def read_markup(block: Block, text: str, at: int) -> int:
     """State: where an element, a comment or an end tag may come. Of a place up to which it was read, and after which
     all waits for more text, the complement is returned."""
-    begun, limits, names = at, block.reading.limits, (block.dialect.tool_name, block.dialect.server_name)
+    limits, names = block.reading.limits, (block.dialect.tool_name, block.dialect.server_name)
     while (clean := CLEAN_TAG.match(text, at)) is not None:
         slash, name, value = clean.groups()
         end, depth = clean.end(2) + 1, len(block.stack)
@@ -139,12 +139,12 @@ def read_markup(block: Block, text: str, at: int) -> int:
             clean = rest
         else:
             place = _start_tag(block, text, start, Tag(name, end, False))
-            return place if place >= 0 or start == begun else start
+            return place if place >= 0 else ~start
         at = clean.end()
     if at == len(text):
         return at
     place = _odd_markup(block, text, at)
-    return place if place >= 0 or at == begun else at
+    return place if place >= 0 else ~at
 
 
 def _waits(block: Block, text: str, at: int, name: str) -> bool:

@@ -75,6 +75,7 @@ class Run:
     finds. `kind`: the same while nothing is held back."""
 
     _reading: Reading  # of the clean value
+    _scanner: JSONScanner  # of the string
 
     def __init__(self, pieces: list[str]) -> None:
         """`pieces`: where the text of prose goes."""
@@ -93,7 +94,6 @@ class Run:
         self._tag = self._around = ""  # that is the end tag of the leaf with this name, in the element with that name
         self._is_silent = False  # it has no deltas
         self.reader: TextReader | None = None  # decodes the value
-        self._scanner: JSONScanner | None = None
 
     def read(self, chunk: str, end: int) -> list[Event] | None:
         """A chunk up to `end`, in which something may begin or end: the text before that makes an event, and what the
@@ -102,7 +102,7 @@ class Run:
         if kind == JSON:
             return self._read_json(chunk, end)
         text = held + chunk
-        if kind == TAG or (held and self._wait is not _NEVER):
+        if kind == TAG or held:
             if self._is_undecided(text):
                 self.held = text
                 self.pos = end
@@ -112,8 +112,7 @@ class Run:
             if kind == TAG:
                 return None
         place = size = len(text)
-        may_stop = self.char in text or text[-1] <= " " or (kind == FRAMED and "&" in text)
-        found = self.finds(text) if may_stop else None
+        found = self.finds(text)
         if found is not None:
             place = found.start()
             if not place and len(held) > LONG:
@@ -154,13 +153,12 @@ class Run:
 
     def _read_json(self, chunk: str, end: int) -> list[Event] | None:
         """A chunk of a string in JSON, with escapes. None if the string may end in it."""
-        scanner = self._scanner
-        piece = scanner.string_piece(chunk) if scanner is not None else None
-        if scanner is None or piece is None:
+        piece = self._scanner.string_piece(chunk)
+        if piece is None:
             return None
         self.pos = end
         self.pieces.append(chunk)
-        self.mode = JSON if scanner.is_clear else HELD
+        self.mode = JSON if self._scanner.is_clear else HELD
         return [ArgumentDelta.make(self.path, piece)] if piece else []
 
     def join(self) -> str:
@@ -195,7 +193,7 @@ class Run:
             elif block.reading.told:
                 self._choose_waiting(block, size)
                 return
-            elif block.name is None and block.dialect.tool_name:
+            elif block.name is None and not block.arguments_closed and block.dialect.tool_name:
                 most = self._choose_tag(_name_part(block.dialect.tool_name, block.dialect.server_name), HELD)
             elif not block.stack[-1].loose and ">" not in held:
                 most = self._choose_tag(_tag_part("" if block.is_tag or block.name is None else block.arguments_tag))

@@ -251,9 +251,9 @@ class Parser:
             self._read_pieces(chunk)
         else:
             run.pos = end
-            text = held + chunk if held else chunk
+            text = held + chunk
             place = self._read_block(block, text, 0, base)
-            run.held = text = text[place:] if place > 0 else text
+            run.held = text = text[max(place, 0) :]
             if self._block is not block and text:
                 self._read_text(text, end - len(text))
         if self._block is None:
@@ -294,7 +294,7 @@ class Parser:
                     message = f"the block is larger than {size} characters"
                     block.give_up(Code.LIMIT_EXCEEDED, message, block.start + size)
                     continue
-            self._read(chunk if room >= len(chunk) and not at else chunk[at : at + room])
+            self._read(chunk[at : at + room])
             at += room
 
     def _read(self, chunk: str) -> None:
@@ -304,7 +304,7 @@ class Parser:
         if len(held) > LONG and self._is_undecided(chunk):
             self._run.held = held + chunk
         else:
-            self._read_text(held + chunk if held else chunk, base)
+            self._read_text(held + chunk, base)
 
     def _read_text(self, text: str, base: int, at: int = 0) -> None:
         """Read a text that begins at `base` in the stream, from `at` on; what may become something else is held
