@@ -157,7 +157,7 @@ def _waits(block: Block, text: str, at: int, name: str) -> bool:
     found = CLEAN_VALUE.match(text, at)
     after = found.end() if found else at
     if after < len(text):
-        part = END_PART.fullmatch(text, after) if found else None
+        part = END_PART.fullmatch(text, after)
         if part is None or not is_undecided(part, name, top.tag):
             return False
     if after > at + reading.told:

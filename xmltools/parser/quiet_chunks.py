@@ -224,7 +224,7 @@ class Run:
         """The stream is in a clean value, which waits with its tag."""
         start = self._value_start = self.held.index(">") + 1
         told = start + block.reading.told
-        self._tag = self.held[self.held.index("<") + 1 : start - 1]
+        self._tag = self.held[1 : start - 1]
         self._reading = block.reading
         self._waiting.append(self.held[:told])
         self.held = self.held[told:]
@@ -248,7 +248,7 @@ class Run:
         self.finds = _ANYTHING
         return min(LONG, TAG_LENGTH - len(self.held) - 1)
 
-    def choose_prose(self, outside: Outside, *, is_spent: bool) -> None:
+    def choose_prose(self, outside: Outside, is_spent: bool) -> None:
         """Find out what the stream is in now, outside of calls. `is_spent`: all that follows is text."""
         self.mode = self.kind = OTHER
         self._tag = ""

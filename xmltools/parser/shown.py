@@ -99,6 +99,7 @@ class Shown(FenceReader):
         self._take_piece(first)
         if line_end:
             self._end_line()
+        if rest:
             start = rest.rfind("\n") + 1
             self._take_lines(rest[:start])
             self._take_piece(rest[start:])

@@ -238,7 +238,7 @@ class Parser:
         if not chunk:
             return []
         if run.mode == NEW:
-            run.choose_prose(self._outside, is_spent=False)
+            run.choose_prose(self._outside, False)
             return self.feed(chunk)
         held = run.join()
         base, end = run.pos - len(held), run.pos + len(chunk)
@@ -257,7 +257,7 @@ class Parser:
             if self._block is not block and text:
                 self._read_text(text, end - len(text))
         if self._block is None:
-            run.choose_prose(self._outside, is_spent=self._spent)
+            run.choose_prose(self._outside, self._spent)
         else:
             run.choose(self._block, self._limits.block_size)
         return self._take_events()
@@ -315,6 +315,9 @@ class Parser:
             block = self._block
             if block is not None:
                 place = self._read_block(block, text, at, base)
+                if self._block is block:  # it waits for more
+                    at = max(at, place)
+                    break
             else:
                 if not is_begun:
                     is_begun = True
