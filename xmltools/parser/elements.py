@@ -44,6 +44,7 @@ from xmltools.syntax.markup import (
 from xmltools.tools.schema import ANY, Shape
 
 _JSON: Final = Body.JSON
+_TAGS: Final = Body.TAGS
 _STRAY_LENGTH: Final = 128
 """Characters of text between elements that are looked at, each run of white space as one or two of them."""
 _WAITING: Final = 192
@@ -102,16 +103,16 @@ def _bare_name(block: Block, text: str, at: int) -> int:
 def read_markup(block: Block, text: str, at: int) -> int:
     """State: where an element, a comment or an end tag may come. Of a place up to which it was read, and after which
     all waits for more text, the complement is returned."""
-    limits, names = block.reading.limits, (block.dialect.tool_name, block.dialect.server_name)
+    reading, dialect, depth = block.reading, block.dialect, len(block.stack)
+    is_inside = 1 < depth <= reading.limits.depth and not block.stray.too_deep and dialect.body is not _TAGS
     while (clean := CLEAN_TAG.match(text, at)) is not None:
         slash, name, value = clean.groups()
-        end, depth = clean.end(2) + 1, len(block.stack)
+        end = clean.end(2) + 1
         start = end - len(name) - 2
         if slash:
             _end_tag(block, block.base + start - 1, name)
             return end
-        is_value = depth > 1 and name != block.arguments_tag and not block.is_tag
-        if is_value and not block.stray.too_deep and block.element_count < limits.elements and depth <= limits.depth:
+        if is_inside and name != block.arguments_tag and block.element_count < reading.limits.elements:
             if value is None and len(text) - start < _WAITING and _waits(block, text, end, name):
                 return ~start
             block.element_count += 1
@@ -124,13 +125,18 @@ def read_markup(block: Block, text: str, at: int) -> int:
                 return max(end, read_leaf_start(block, leaf, text, end)) if end < len(text) else end
             # Nothing but a leaf can contain it, and nothing but its end tag can end it.
             element.text = value
-            if path is not None and (new := value[block.reading.told :]):
-                block.reading.events.append(ArgumentDelta.make(path, new))
-            block.reading.told = 0
-        elif depth == 1 and name in names and name not in block.fields and not block.discard:
+            if path is not None and (new := value[reading.told :]):
+                reading.events.append(ArgumentDelta.make(path, new))
+            reading.told = 0
+        elif (
+            depth == 1
+            and name in (dialect.tool_name, dialect.server_name)
+            and name not in block.fields
+            and not block.discard
+        ):
             rest = NAME_REST.match(text, end)
             if rest is None or rest[2] != name:
-                if rest and not (rest[2] or block.reading.final):
+                if rest and not (rest[2] or reading.final):
                     return ~at
                 return _start_tag(block, text, start, Tag(name, end, False))
             block.fields.add(name)
