@@ -1,7 +1,8 @@
 """Runs: stretches of a stream in which nothing begins or ends, so that a chunk needs no closer look.
 
 A run is prose, a value, a string in JSON, or a tag that is not whole. What a chunk of it may hold back is one thing
-that may begin, or the end that probably comes: it is looked at again with the next chunk.
+that may begin, or the end that probably comes: it is looked at again with the next chunk. A short value that is clean
+so far is told as it comes, and waits with its tag: both are read at once, when its end is there.
 """
 
 from __future__ import annotations

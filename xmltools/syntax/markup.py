@@ -21,8 +21,8 @@ from xmltools.syntax.late_patterns import late_pattern
 MORE: Final = None
 NO: Final = False
 Answer = Literal[False] | None
-"""A place, or one of these, is what a reader of the text that is there answers. Each is returned by itself: an
-expression that may be a place or NO, such as `a > b and at`, is an int in a compiled build, and its NO the place 0."""
+"""What a reader says that finds no place. In a compiled build, an expression that is a place or NO, such as
+`tag.end if tag else NO`, is an int, and its NO the place 0: ask `not place`, never `place is NO`."""
 
 SPACES: Final = " \t\r\n"
 """White space of XML. Python's own notion is much wider."""
