@@ -178,6 +178,13 @@ def deltas(chunks, tools):
         "\n  x\n  </a>",
         "x < y <![CDATA[<z>]]></a>",
         "<p>x</p> <![CDATA[<z>]]></a>",
+        "x y </a>",
+        "x\n  y\n</a>",
+        "x]]> y]</a>",
+        "x <p/> y</a>",
+        "x</a >",
+        "x" * 300 + "</a>",
+        "x" * 180 + " &amp; y</a>",
     ],
 )
 def test_the_deltas_of_a_string_are_its_value(value):
