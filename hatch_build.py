@@ -63,7 +63,9 @@ class CompileHook(BuildHookInterface[Any]):
 
     def dependencies(self) -> list[str]:
         """What pip installs for the build: the compiler, and what it needs to know the types of what is imported."""
-        return ["mypy[mypyc]>=2.4", "setuptools", *self.metadata.core.dependencies] if self._is_asked else []
+        return (
+            ["mypy[mypyc]>=2.4", "setuptools", "lxml-stubs", *self.metadata.core.dependencies] if self._is_asked else []
+        )
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Compile, and add the extension modules to the wheel."""
