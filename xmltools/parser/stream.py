@@ -306,11 +306,9 @@ class Parser:
         else:
             self._read_text(held + chunk, base)
 
-    def _read_text(self, text: str, base: int, at: int = 0) -> None:
-        """Read a text that begins at `base` in the stream, from `at` on; what may become something else is held
-        back."""
-        outside, is_begun = self._outside, False
-        size = len(text)
+    def _read_text(self, text: str, base: int) -> None:
+        """Read a text that begins at `base` in the stream. What may become something else is held back."""
+        outside, is_begun, at, size = self._outside, False, 0, len(text)
         while at < size:
             block = self._block
             if block is not None:
