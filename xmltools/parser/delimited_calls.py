@@ -33,7 +33,7 @@ _BETWEEN: Final = "key end name closer opener object object_end fillers tag_mark
 def read_pairs(block: Block, text: str, at: int) -> int:
     """State: before the name of the tool, between arguments, or after them."""
     own, state = block.delimiters, block.state
-    start = max(at, block.body_start - block.base)
+    start = max(at, block.raw.body_start - block.base)
     here = own.skip_layout(text, start) if state == State.PAIRS else skip_space(text, start)
     kept = here
     try:

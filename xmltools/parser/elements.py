@@ -18,7 +18,7 @@ from xmltools.parser.open_call import (
     Path,
     State,
 )
-from xmltools.parser.values import END_PART, begin_leaf, is_undecided, read_leaf_start, turn_into_text
+from xmltools.parser.values import END_PART, begin_leaf, is_undecided, turn_into_text
 from xmltools.syntax.element_tree import Element
 from xmltools.syntax.markup import (
     CLEAN_PART,
@@ -57,7 +57,7 @@ _NOTHING: Final = frozenset(("", "none", "null", "nil", "n/a", "empty", "no argu
 
 def read_body(block: Block, text: str, at: int) -> int:
     """State: at the opener, or right after it. That `<`, `{` or a fence line follows was seen when it was confirmed."""
-    begun, at = at, skip_space(text, max(at, block.body_start - block.base))
+    begun, at = at, skip_space(text, max(at, block.raw.body_start - block.base))
     if at == len(text):
         return at
     is_json, place = block.dialect.body is _JSON, block.base + at
@@ -122,7 +122,7 @@ def read_markup(block: Block, text: str, at: int) -> int:
                 leaf = block.leaf = Leaf(name, element, shape, block.base + end, path)
                 leaf.exact = shape.exact and not block.stack[-1].loose
                 block.state = State.LEAF_START
-                return max(end, read_leaf_start(block, leaf, text, end)) if end < len(text) else end
+                return end
             # Nothing but a leaf can contain it, and nothing but its end tag can end it.
             element.text = value
             if path is not None and (new := value[reading.told :]):

@@ -218,7 +218,7 @@ def _read_leaves(block: Block) -> None:
             element.nil = False
             message = f"<{leaf.tag}> is null but contains text"
             block.note(Code.IGNORED_ATTRIBUTE, element.offset, message, leaf.start)
-    for element, start, end in block.nodes or ():
+    for element, start, end in block.nodes:
         element.inner = text[start - base : end - base]
 
 

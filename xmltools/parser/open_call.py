@@ -206,12 +206,13 @@ class Leaf:
 
 class Source(Rope):
     """The text of a block as it was read, up to `end` in the stream; of one over a limit, no more than `kept`
-    characters, which are still to be counted."""
+    characters, which are still to be counted. Its opener ends at `body_start`."""
 
-    __slots__ = ("end", "is_whole", "kept")
+    __slots__ = ("body_start", "end", "is_whole", "kept")
 
-    def __init__(self, start: int) -> None:
+    def __init__(self, start: int, body_start: int) -> None:
         super().__init__()
+        self.body_start = body_start
         self.end = start
         self.is_whole = True
         self.kept = 0
@@ -284,7 +285,6 @@ class Block:
         "arguments_closed",
         "arguments_tag",
         "base",
-        "body_start",
         "delimiters",
         "dialect",
         "discard",
@@ -323,7 +323,6 @@ class Block:
         """`start` is the block's place in the stream, `opener` the length of its opening tag."""
         # What it is given.
         self.start = start
-        self.body_start = start + opener
         self.dialect = dialect
         self.delimiters = known_delimiters(dialect)
         self.reading = reading
@@ -334,7 +333,7 @@ class Block:
         self.discard = False  # no call will come of it: find the end
         self.repairs: dict[tuple[Code, int], Repair] = {}  # by code, and by where the content of their element starts
         # Its source.
-        self.raw = Source(start)
+        self.raw = Source(start, start + opener)
         # The call.
         self.spelling = dialect.block  # of the opener's name
         self.name: str | None = None
