@@ -239,7 +239,7 @@ class Parser:
             return []
         if run.mode == NEW:
             run.choose_prose(self._outside, False)
-            return self.feed(chunk)
+            return Parser.feed(self, chunk)
         held = run.join()
         base, end = run.pos - len(held), run.pos + len(chunk)
         if block is None:
