@@ -197,6 +197,17 @@ def test_a_start_mark_that_the_end_of_a_reply_cuts_off_begins_a_call(text: str) 
         assert error.code is Code.TRUNCATED
 
 
+@pytest.mark.parametrize("name", ["tool.name", "tool(name", "tool+", "[name"])
+def test_the_tag_of_a_name_may_have_any_characters(name: str) -> None:
+    dialect = replace(FORGE, name="odd", tool_name=name)
+    text = f"<tool><{name}>f</{name}><arguments><a>1</a></arguments></tool>"
+    whole, parser = parse(text, dialect=dialect), Parser(dialect=dialect, new_id=lambda: "c")
+    ends = [event for character in text for event in parser.feed(character)] + parser.close()
+    said = ends[-1].call if isinstance(ends[-1], xt.CallCompleted) else ends[-1].error
+    (expected,) = whole.calls or whole.errors
+    assert (type(said), said.span, said.name) == (type(expected), expected.span, expected.name)
+
+
 def test_a_mark_may_end_a_name_before_keys_and_values() -> None:
     text = f"Write <call NAME| and so on: {BARS.example}, or <call get|, or"
     for size in (1, 5, len(text)):

@@ -16,12 +16,12 @@ from xmltools.syntax.markup import (
     CDATA_OPEN,
     MORE,
     NAME_LENGTH,
-    NO,
     OPENER_SPACE,
     SPACES,
     Answer,
     attributes_of,
     decode_entities,
+    read_token,
     skip_space,
 )
 
@@ -130,8 +130,7 @@ class Delimiters:
 
     def look(self, text: str, at: int, fields: str, gap: str = LAYOUT) -> Found:
         """The first of the delimiters in these fields that comes at `at`, after `gap`."""
-        found = self._pattern(fields, gap).match(text, at)
-        return MORE if found and found.lastgroup == "cut" else found or NO
+        return read_token(self._pattern(fields, gap), text, at, len(text) + 1)
 
     def find(self, text: str, at: int, fields: str) -> Delimiter:
         """The first of the delimiters in these fields from `at` on; or what the end of the text cuts off, as `cut`."""

@@ -44,7 +44,6 @@ from xmltools.syntax.markup import (
 from xmltools.tools.schema import ANY, Shape
 
 _JSON: Final = Body.JSON
-_TAGS: Final = Body.TAGS
 _STRAY_LENGTH: Final = 128
 """Characters of text between elements that are looked at, each run of white space as one or two of them."""
 _WAITING: Final = 192
@@ -101,10 +100,9 @@ def _bare_name(block: Block, text: str, at: int) -> int:
 
 
 def read_markup(block: Block, text: str, at: int) -> int:
-    """State: where an element, a comment or an end tag may come. Of a place up to which it was read, and after which
-    all waits for more text, the complement is returned."""
+    """State: where an element, a comment or an end tag may come."""
     reading, dialect, depth = block.reading, block.dialect, len(block.stack)
-    is_inside = 1 < depth <= reading.limits.depth and not block.stray.too_deep and dialect.body is not _TAGS
+    is_inside = 1 < depth <= reading.limits.depth and not block.stray.too_deep and not block.is_tag
     while (clean := CLEAN_TAG.match(text, at)) is not None:
         slash, name, value = clean.groups()
         end = clean.end(2) + 1

@@ -22,6 +22,7 @@ from xmltools.parser.open_call import (
 )
 from xmltools.parser.tool_tags import read_tool_tag, read_tool_text
 from xmltools.parser.values import read_leaf_comment, read_leaf_start, read_text, stops_of_text
+from xmltools.syntax.markup import BREAK
 
 _BETWEEN: Final[dict[int, Callable[[Block, str, int], int]]] = {
     State.BODY: read_body,
@@ -99,4 +100,4 @@ def run_of_value(block: Block, leaf: Leaf) -> ValueRun | None:
 @lru_cache(maxsize=256)
 def _framed(stops: str) -> re.Pattern[str]:
     """A pattern of these stops of a value whose last line break is not part of it, and of that break."""
-    return re.compile(rf"(?:\r\n?|\n)?(?:{stops}|\Z)")
+    return re.compile(rf"{BREAK}?(?:{stops}|\Z)")

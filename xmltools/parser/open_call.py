@@ -3,9 +3,10 @@
 The states are functions that take the record: `elements` reads tags and what is between values, `values` a value,
 `end_tags` decides which end tag ends a value, `cdata` reads sections, `delimited_values` values between delimiters, and
 `json_states` JSON. `machine` knows them all and runs them. Each takes a text and the place to read on at, and returns
-the place up to which it read, or -1 if the text does not decide yet. What was not read comes again, before the next
-chunk; it is never longer than an end tag and the tag after it. White space and text whose meaning is open are read and
-put aside, so that nothing is read twice.
+the place up to which it read; if the text does not decide what follows, the complement of that place, or -1 if nothing
+was read. What was not read comes again, before the next chunk: never more than an end tag and the tag after it, or a
+short value with its tag. White space and text whose meaning is open are read and put aside, so that nothing is read
+twice.
 
 While text streams in, only the structure is found and deltas are made. Values are made once, at the end, from the
 block's source (see `finish`), so `Leaf` and `Container` hold places, not text.

@@ -109,8 +109,8 @@ class Outside:
         return not (self._region or self.brackets or self.is_first or self.is_after or self._calls.is_long)
 
     @property
-    def may_confirm(self) -> bool:
-        """Whether an opener that follows nothing but white space waits for what confirms it."""
+    def openers_wait(self) -> bool:
+        """Whether an opener that follows nothing but white space may wait for what confirms it."""
         return self._is_blank and self.dialect.tool_name != "" and not self._prose.fence
 
     @property

@@ -20,7 +20,7 @@ from xmltools.parser.outside import Outside
 from xmltools.parser.values import END_PART, around_clean, is_undecided
 from xmltools.syntax.json_scanner import JSONScanner
 from xmltools.syntax.late_patterns import late_pattern
-from xmltools.syntax.markup import SPACES, TAG_LENGTH
+from xmltools.syntax.markup import BREAK, SPACES, TAG_LENGTH
 
 NEW: Final = -3  # nothing has come: to choose the mode takes long, and whole replies do without
 CLOSED: Final = -2
@@ -39,8 +39,8 @@ LONG: Final = 256
 """Held text of more characters is looked at again only if the new chunk may decide what it is."""
 _NEVER: Final = re.compile("(?!)")
 _ANYTHING: Final = re.compile("").search
-_CONFIRMS: Final = f"[{SPACES}]{{0,16}}+<?"
-"""What does not confirm an opener yet."""
+_UNCONFIRMED: Final = f"[{SPACES}]{{0,16}}+<?"
+"""What follows an opener that nothing has confirmed yet."""
 _CLEAN_STOPS: Final = re.compile(r"(?:[\r\n][ \t]*+)?(?:</?\Z|<|\Z)|&").search
 """What may end a clean value, or make it another one, and a line break before that."""
 _TAILS: Final = (State.CDATA_TAIL, State.END_TAIL)
@@ -59,7 +59,7 @@ def _tag_part(arguments: str) -> re.Pattern[str]:
 @lru_cache(maxsize=64)
 def _name_part(*tags: str) -> re.Pattern[str]:
     """A pattern of a name in one of these tags, whose end tag is not over."""
-    return re.compile(rf"[{SPACES}]*+(?:<(?:{'|'.join(tags)})>[^<>]*+)?(?:</?[-.\w]*+)?")
+    return re.compile(rf"[{SPACES}]*+(?:<(?:{'|'.join(map(re.escape, filter(None, tags)))})>[^<>]*+)?(?:</?[-.\w]*+)?")
 
 
 @lru_cache(maxsize=64)
@@ -67,7 +67,7 @@ def _part_of(delimiter: str, after: str = "") -> re.Pattern[str]:
     """A pattern of the parts with which a delimiter begins, perhaps after a line break; or of all of it, with what may
     come `after` it."""
     whole = f"|{re.escape(delimiter)}{after}" if after else ""
-    return re.compile(rf"(?:\r\n?|\n)?(?:{cut_of(delimiter)}{whole})") if delimiter[1:] else _NEVER
+    return re.compile(rf"{BREAK}?(?:{cut_of(delimiter)}{whole})") if delimiter[1:] else _NEVER
 
 
 class Run:
@@ -259,7 +259,7 @@ class Run:
         openers = outside.openers
         self.char = self.pair = "" if openers.has_others else "<"
         self.finds = (_NEVER if is_spent else openers.begins).search
-        self._wait = _part_of(outside.dialect.opener, _CONFIRMS if outside.may_confirm else "")
+        self._wait = _part_of(outside.dialect.opener, _UNCONFIRMED if outside.openers_wait else "")
         self._direct = LAID_OUT if outside.dialect.layout else PROSE
         self.mode = HELD if self.held else self._direct
         self.pieces = outside.pieces

@@ -28,7 +28,7 @@ from xmltools.parser.limits import Limits
 from xmltools.parser.toolbox import Toolbox
 from xmltools.syntax.element_tree import Element
 from xmltools.syntax.json_reader import loads_clean
-from xmltools.syntax.markup import CDATA_OPEN, OPENER_SPACE, SPACES, find_forbidden, skip_space
+from xmltools.syntax.markup import BREAK, CDATA_OPEN, OPENER_SPACE, SPACES, find_forbidden, skip_space
 from xmltools.tools.schema import LEVELS, UNREAD
 
 _MOST: Final = 4_096
@@ -36,7 +36,6 @@ _MOST: Final = 4_096
 _MOST_JSON: Final = 65_536
 """Characters of a block with JSON. The rest of a reply is not searched again for each opener without an end."""
 _MOST_NAMES: Final = 10_000
-_BREAK: Final = r"(?:\r\n?|\n)"
 _ELEMENTS: Final = Body.ELEMENTS
 _JSON: Final = Body.JSON
 _TOOL: Final = re.compile(r"[-\w./:]{1,256}")
@@ -139,7 +138,7 @@ def _clean_block(form: Dialect) -> tuple[re.Pattern[str], re.Pattern[str] | None
     end = re.escape(pairs.value_end)
     value = "([^<]*+)"
     if pairs.framing:  # with a line break on each side
-        value = rf"(?:\r?\n)?((?:[^<\r\n]++|(?!{_BREAK}{end})[\r\n])*+){_BREAK}?"
+        value = rf"(?:\r?\n)?((?:[^<\r\n]++|(?!{BREAK}{end})[\r\n])*+){BREAK}?"
     key = _between(pairs.key_start, pairs.key_attribute, _TAG, pairs.key_end)
     argument = f"{SPACE}{key}{_spaced(pairs.value)}{value}{end}"
     name = _between(pairs.name_start, pairs.name_attribute, rf"(?=\w){_TOOL.pattern}(?<!/)", pairs.name_end)

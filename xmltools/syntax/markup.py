@@ -28,6 +28,8 @@ SPACES: Final = " \t\r\n"
 """White space of XML. Python's own notion is much wider."""
 SPACE: Final = f"[{SPACES}]"
 """A pattern of one such character."""
+BREAK: Final = r"(?:\r\n?|\n)"
+"""A pattern of a line break."""
 NAME_LENGTH: Final = 256
 """Longest name of a server, tool or argument."""
 TAG_LENGTH: Final = 4096
