@@ -80,6 +80,8 @@ def test_a_part_of_a_reply_has_no_clean_call_that_the_whole_has_not(case: dict[s
     text = case["text"]
     if "`" in text or "<!--" in text:
         pytest.skip("what inline code and comments hide depends on their end")
+    if case["rule"] == "4.5":
+        pytest.skip("a call without an end delimiter is whole until more JSON follows")
 
     def clean(reply: Reply) -> list[tuple[Any, ...]]:
         return [(call.span and call.span[0], call.name, repr(call.arguments)) for call in reply.calls if call.clean]

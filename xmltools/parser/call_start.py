@@ -7,6 +7,7 @@ from functools import partial
 from typing import Final
 
 from xmltools.dialects import Body, Dialect
+from xmltools.parser.cut_off_replies import ends_complete
 from xmltools.parser.delimited_starts import MAX_STRAY, begins_call, cut_start, read_start
 from xmltools.parser.limits import Limits
 from xmltools.parser.machine import run
@@ -232,12 +233,14 @@ class CallStarts:
         if not start:
             return start
         self._measured = trial = self._try(self._measured, start[0], text, at, start[1], stop)
-        if not trial.done:
+        end = trial.base - self.base
+        is_over = self.final and not trial.dialect.closer and ends_complete(trial, text[end:], trial.base)
+        if not (trial.done or is_over):
             return MORE
         if len(self._ends) >= _MOST_ENDS:
             self._ends.clear()
         self._ends[place] = trial.base
-        return trial.base - self.base
+        return end
 
     def _try(self, trial: Block | None, form: Dialect, text: str, at: int, end: int, stop: int) -> Block:
         """The call at `at`, whose start tag ends at `end`, as far as it was read before `stop`: `trial`, if it is that

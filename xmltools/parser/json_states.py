@@ -5,18 +5,23 @@ Only its end is looked for here (`json_deltas`). Values are made when the block 
 
 from __future__ import annotations
 
+import re
+from functools import cache
 from typing import Final
 
 from xmltools.dialects import Body
 from xmltools.errors import Code
+from xmltools.parser.delimiters import SPACE, cut_of
 from xmltools.parser.json_deltas import JSONObject
 from xmltools.parser.open_call import Block, Leaf, State, skip_broken
 from xmltools.syntax.element_tree import Element
 from xmltools.syntax.markup import (
     MORE,
+    NAME_LENGTH,
     NO,
     OPENER_SPACE,
     SPACES,
+    Answer,
     is_valid_name,
     read_end_tag,
     read_fence,
@@ -70,12 +75,8 @@ def read_json(block: Block, text: str, at: int) -> int:
         json.end = block.base + end
         json.lacks_brace = not json.done
         block.state = State.JSON_END
-        if json.is_body:
-            is_over = not dialect.separator
-        else:
+        if not json.is_body:
             block.arguments_closed = json.done and len(block.stack) == 1
-            is_over = dialect.pairs is not None and not dialect.pairs.end
-        block.done = json.done and is_over and not dialect.closer and not block.in_list
     elif json.error and not json.is_body and block.stack[-1].is_arguments and not json.too_deep:
         begin_json_leaf(block, json.start)  # no JSON, but perhaps JSON with entities: its end tag ends it
     elif json.error:
@@ -123,10 +124,21 @@ def read_json_end(block: Block, text: str, at: int) -> int:
     """State: after a JSON object."""
     dialect, json, in_list = block.dialect, _json(block), block.in_list
     is_arguments = not json.is_body and not in_list
-    if is_arguments and dialect.pairs is not None and (dialect.may_lack_end or not dialect.closer):
-        return _after_arguments(block, json, text, at)
+    has_end = dialect.closer and not dialect.may_lack_end
     here = skip_space(text, at)
-    if not in_list and (dialect.may_lack_end or dialect.separator):
+    may_be_over = not has_end if json.is_body else dialect.pairs is not None and not dialect.pairs.end
+    more = _find_more(block, text, at, here) if may_be_over and not in_list and not json.lacks_brace else NO
+    if more is MORE:
+        return -1
+    if (more or here == at) and text.startswith("}", here) and not (json.lacks_brace or json.extra_brace):
+        json.extra_brace = True
+        block.note(Code.JSON_EXTRA_BRACE, block.base + here, "dropped a closing brace that closed nothing")
+        return here + 1
+    if more:
+        return _refuse(block, here, "there is more JSON after the object")
+    if is_arguments and dialect.pairs is not None and not has_end:
+        return _after_arguments(block, json, text, at)
+    if not in_list and not has_end:
         if json.lacks_brace:
             return _end_without_brace(block, json, text, at)
         return (_separate if dialect.separator else _end_alone)(block, text, at, here)
@@ -136,10 +148,6 @@ def read_json_end(block: Block, text: str, at: int) -> int:
     may_end = character == "<" or read_mark(text, at, (dialect.end, dialect.start)) is not NO
     if may_end and not is_arguments:
         return _after_body(block, json, text, at)
-    if character == "}" and not (json.lacks_brace or json.extra_brace):
-        json.extra_brace = True
-        block.note(Code.JSON_EXTRA_BRACE, block.base + at, "dropped a closing brace that closed nothing")
-        return at + 1
     if is_arguments:
         return _after_arguments(block, json, text, at)
     if in_list and character in ",]" and not json.lacks_brace:
@@ -151,6 +159,34 @@ def read_json_end(block: Block, text: str, at: int) -> int:
         block.note(Code.CODE_FENCE, block.base + at, "the body of the block was in a code fence")
         return fence
     return _refuse(block, at)
+
+
+@cache
+def _more_json(quote: str, python: bool) -> re.Pattern[str]:
+    """A pattern of how JSON goes on after a whole object, whose last group is what shows that. Without groups it is cut
+    off."""
+    begun = f"[,:]{SPACE}"
+    name = r"[^\r\n:={}\[\]<\"',]" if quote else r"[-.$\w]"
+    string = rf"""(?:"[^"\r\n]{{0,{NAME_LENGTH}}}+(?:"|\Z)|'[^'\r\n]{{0,{NAME_LENGTH}}}+(?:'|\Z)){SPACE}"""
+    rows = (
+        (f"(?:{begun})?+", rf"[{{}}\]{')' * python}]" + f"|{re.escape(quote)}" * bool(quote)),
+        (rf"(?:{begun})?+\[{SPACE}", "[\"'{\\[\\]]"),
+        (string, ":"),
+        (begun + string, r"[,:=}\]]"),
+        (f"{begun}{name}{{1,{NAME_LENGTH}}}+{SPACE}", r"[:=}\]]"),
+    )
+    cut = f"|(?:{cut_of(quote)})" * bool(quote)
+    return re.compile("|".join(rf"{before}(?:({shows})|(?:{cut})?\Z)" for before, shows in rows))
+
+
+def _find_more(block: Block, text: str, at: int, here: int) -> re.Match[str] | Answer:
+    """More JSON after an object that may end the call, up to `at`; white space goes up to `here`."""
+    pairs, found = block.dialect.pairs, None
+    if here - at <= OPENER_SPACE:
+        found = _more_json(pairs.quote if pairs else "", pairs is not None and pairs.python).match(text, here)
+    if found is None or (block.dialect.separator and found[1] == "{"):
+        return NO
+    return found if found.lastindex else NO if block.reading.final else MORE
 
 
 def _end_body(block: Block, json: JSONObject, at: int) -> None:
@@ -182,14 +218,15 @@ def _end_without_brace(block: Block, json: JSONObject, text: str, at: int) -> in
 
 def _separate(block: Block, text: str, at: int, here: int) -> int:
     """After an object without marks, up to `at`: it ends, and another one may follow what separates the two."""
-    separator = block.dialect.separator
-    after = here + len(separator) if text.startswith(separator, here) else here
-    after = skip_space(text, after)
+    is_separated = here < len(text) and text[here] in block.dialect.separator + ","
+    after = skip_space(text, here + is_separated)
     if after == len(text) and after - at <= OPENER_SPACE and not block.reading.final:
         return -1
     block.done = True
     if not text.startswith("{", after) or after - at > OPENER_SPACE:
         return at
+    if text[here] == ",":
+        block.note(Code.STRAY_TEXT, block.base + here, "skipped a comma between two calls")
     block.again = True
     return after
 
@@ -207,7 +244,6 @@ def _read_list(block: Block, text: str, at: int) -> int:
         if here > at:
             block.note(Code.JSON_TRAILING_COMMA, block.base + at, "dropped a comma after the last call")
         block.in_list = False
-        block.done = not block.dialect.closer
         return here + 1
     if text[here] != "{" and (pairs is None or not pairs.python):
         return _refuse(block, at)
