@@ -30,8 +30,7 @@ class JSONObject(JSONScanner):
             has_names=is_body,
             loose=dialect.body is not Body.ELEMENTS,
             is_call=pairs is not None and pairs.python,
-            mark="" if pairs is None else pairs.quote,
-            end=dialect.closer,
+            marks=(pairs.quote, dialect.start + pairs.name, dialect.closer) if pairs and pairs.quote else (),
         )
         self.start = start
         self.end = -1

@@ -51,7 +51,7 @@ def read_object_of(block: Block, json: JSONObject, text: str, written: int) -> d
     depth, is_exact = block.reading.limits.depth, written >= place
     try:
         if pairs is not None and (pairs.python or pairs.quote):
-            value, slips = loads_call(text, pairs.quote, depth=depth)
+            value, slips = loads_call(text, json.marks, depth=depth)
         else:
             value, slips = loads_lenient(text, depth=depth, loose=not is_forge)
     except JSONError as error:

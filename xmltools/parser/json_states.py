@@ -68,6 +68,8 @@ def read_json(block: Block, text: str, at: int) -> int:
     """State: in a JSON object."""
     json, dialect = _json(block), block.dialect
     json.events = [] if block.discard else block.reading.events
+    if json.quote == "<" and text[at] == "<":
+        json.before = block.source_of(block.base + at - 1, block.base + at) or json.before
     end = json.scan(text, at)
     if json.is_body:
         _take_name(block, json)

@@ -95,15 +95,15 @@ def loads_lenient(text: str, *, depth: int = 64, loose: bool = False) -> tuple[A
     return _read(text, depth, loose=loose, is_lenient=text.lstrip(SPACES).startswith(("{", "[", "(")))
 
 
-def loads_call(text: str, mark: str = "", *, depth: int = 64) -> tuple[dict[str, Any], list[Slip]]:
+def loads_call(text: str, marks: tuple[str, ...] = (), *, depth: int = 64) -> tuple[dict[str, Any], list[Slip]]:
     """Read the arguments of a call in Python, from its bracket on: `(path="a.py", lines=[1, 2])`. Values are literals
-    of Python or JSON. With a `mark`, read an object whose keys have no quotes, and whose strings are between marks,
-    with nothing escaped: `{path:<|"|>a.py<|"|>,lines:[1,2]}`.
+    of Python or JSON. With `marks`, read an object whose keys have no quotes, and whose strings are between the first of
+    them, with nothing escaped: `{path:<|"|>a.py<|"|>,lines:[1,2]}`. The others are around examples of calls in a string.
 
     Returns the arguments by their names, and what was repaired. Raises as `loads` does, and for arguments without a
     name.
     """
-    return _LenientReader(text, depth, loose=True, is_call=not mark, mark=mark).read()
+    return _LenientReader(text, depth, loose=True, is_call=not marks, marks=marks).read()
 
 
 def _read(text: str, depth: int, *, loose: bool = False, is_lenient: bool = False) -> tuple[Any, list[Slip]]:
@@ -211,10 +211,12 @@ _END = "<\0"
 class _LenientReader(JSONScanner):
     """Makes the value of a text. `slips` is what was repaired, each kind once, at its first place."""
 
-    def __init__(self, text: str, depth: int, *, loose: bool = False, is_call: bool = False, mark: str = "") -> None:
-        super().__init__(depth, loose=loose, is_call=is_call, mark=mark, end=_END)
+    def __init__(
+        self, text: str, depth: int, *, loose: bool = False, is_call: bool = False, marks: tuple[str, ...] = ()
+    ) -> None:
+        super().__init__(depth, loose=loose, is_call=is_call, marks=marks)
         self.source = text
-        self.is_literal = is_call or mark != ""  # Python's literals are how these are written
+        self.is_literal = is_call or marks != ()  # Python's literals are how these are written
         self.slips: dict[Code, Slip] = {}
         self.open: list[list[Any]] = [[]]  # what is in each open object or list: in an object, keys with their places
         self.comma = -1  # the last one

@@ -93,8 +93,8 @@ class JSONScanner:
     `key` is the last key that was read, decoded; None if it is too long for a name. If it `has_names`, `names` holds
     the keys of the top level, with their strings if these are short, so that the name of a call is known before its
     end. `loose`: keys without quotes, and comments, are let through. `is_call`: the text is the arguments of a call in
-    Python, from its bracket on. `mark` is around strings in which nothing is escaped; keys have no quotes; `end`, which
-    is not empty then, may follow such a string, if the last brace is missing.
+    Python, from its bracket on. With `marks`, strings in which nothing is escaped are between the first of them, and
+    keys have no quotes. The other two are around examples of calls in a string. `before` is its last character.
 
     A subclass hears of each part when it is read, at `place` in the text that is scanned (see the methods `on_...`).
     """
@@ -106,15 +106,16 @@ class JSONScanner:
         has_names: bool = False,
         loose: bool = False,
         is_call: bool = False,
-        mark: str = "",
-        end: str = "",
+        marks: tuple[str, ...] = (),
     ) -> None:
         self._depth = depth
         self._has_names = has_names
-        self._loose = loose or mark != ""
+        self._loose = loose or marks != ()
         self._is_call = is_call
-        self._mark = mark
-        self._after_mark = (end, *",}]):=")  # what may follow a string between marks
+        self.marks = marks
+        self._mark = mark = marks[0] if marks else ""
+        self._examples = 0  # that are open in the string between marks
+        self.before = ""
         # What follows a key at the top level, and below it.
         self._colons = ("=", ":") if is_call else (":=", ":=") if mark else (":", ":")
         self._inside = ""  # the string's quote, `0` in a number or word, `$` in a key without quotes, or `//`, `/*`
@@ -272,7 +273,7 @@ class JSONScanner:
             if captured is not None and key is not None and self.names[key] is None:
                 self.names[key] = captured
                 self.on_name()
-        self._inside = ""
+        self._inside = self.before = ""
 
     def _word(self, text: str, at: int) -> int:
         """Numbers and words, and keys without quotes, which any cut may split."""
@@ -314,25 +315,32 @@ class JSONScanner:
                 whole = len(raw) if is_end else end_of(_UP_TO_CUT, raw)
                 self._pending = raw[whole:]
                 raw = decode_escapes(raw[:whole], self._inside) if self.tells else ""
+        if self._mark:
+            self.before = raw[-1:] or self.before
         return raw if self.tells else ""
 
     def _marked(self, text: str, at: int) -> int:
-        """In a string between marks: the mark ends it if what follows may follow a string."""
-        mark, place = self._mark, text.find("<", at)
-        answer: str | Answer = NO
+        """In a string between marks: the first mark ends it, but not in an example of a call."""
+        place = text.find("<", at)
+        found: str | Answer = NO
         while place >= 0:
-            answer = read_mark(text, place, (mark,))
-            if answer:
-                answer = read_mark(text, skip_space(text, place + len(mark)), self._after_mark)
-            if answer is not NO:
+            found = read_mark(text, place, self.marks)
+            if found == self.marks[2] and (text[place - 1] if place > at else self.before) != "}":
+                found = NO  # it is only mentioned
+            if found is MORE or (found and not self._examples and found != self.marks[1]):
                 break
+            if found and found != self._mark:
+                self._examples += 1 if found == self.marks[1] else -1
             place = text.find("<", place + 1)
         stop = place if place >= 0 else len(text)
         self._tell(text[at:stop])
-        if answer:
+        if place < 0 or found is MORE:
+            self.stopped = place >= 0
+        elif found == self._mark:
             self._end(stop)
-            return stop + len(mark)
-        self.stopped = answer is MORE
+            return stop + len(self._mark)
+        else:
+            self.error = "a string that does not end"
         return stop
 
     def _comment(self, text: str, at: int) -> int:
