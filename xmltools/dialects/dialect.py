@@ -73,9 +73,6 @@ class Pairs:
     """The mark after such an object."""
     cdata: bool = False
     """Whether a value that begins with `<![CDATA[` ends with `]]>`, and is what stands between the two."""
-    wrappers: tuple[str, ...] = ()
-    """Names of an argument that may hold all arguments as an object, if the tool has none that is called so: with
-    `("arguments",)` `<parameter name="arguments">{"n": 1}</parameter>` says that `n` is 1."""
     tag_mark: str = ""
     """A token that stands before each tag of the call, whose arguments are elements that are named as they are, and may
     contain others. With `~` a call may look like this: `~<call name="get">~<n>1~</n>~</call>`."""

@@ -21,7 +21,6 @@ def _pairs(tag: str) -> Pairs:
         key_attribute="name",
         kind="string",
         value_end=f"</{tag}parameter>",
-        wrappers=("arguments", "input"),
         bare=True,
     )
 

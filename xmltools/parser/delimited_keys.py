@@ -109,7 +109,7 @@ def begin_pair(block: Block, begins: Delimiter) -> int:
             element.kind == JSON
             or (not child.is_any and child.opens("", "") is not None)
             or (pairs.tag_mark != "" and not child.is_text)
-            or (name in pairs.wrappers and shape is not None and not shape.declares(name))
+            or (shape is not None and shape.wraps(name))
         )
         path = path_of(block, name, top.path)
         if is_whole:

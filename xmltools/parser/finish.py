@@ -15,7 +15,6 @@ from xmltools.parser.delimited_values import grow
 from xmltools.parser.elements import take_name
 from xmltools.parser.json_envelope import Envelope, NoCallError, read_object_of
 from xmltools.parser.open_call import Block, Failure, Leaf
-from xmltools.syntax.json_reader import JSONError, loads_lenient
 from xmltools.syntax.markup import CDATA_OPEN, SPACES, find_forbidden, skip_space
 from xmltools.syntax.rope import Rope
 from xmltools.tools.schema import ANY, ObjectShape, Reading, Shape, place_of, read_arguments, read_object
@@ -162,12 +161,10 @@ def _read_arguments(block: Block, end: int, body: Envelope | None, shape: Object
     json, children, base = block.json, block.arguments.children or [], block.base
     if json is None:
         is_usual = block.dialect.body is not _ELEMENTS
-        wrapped = _wrapped(block, shape) if is_usual and len(children) == 1 else None
-        if wrapped is not None:
-            return read_object(wrapped, shape, block.start)
-        return read_arguments(children, shape, depth=block.reading.limits.depth, json_is_usual=is_usual)
+        depth = block.reading.limits.depth
+        return read_arguments(children, shape, depth=depth, json_is_usual=is_usual, tool=block.name or "")
     if body is not None:
-        return read_object(body.arguments(shape or ANY), shape, json.start)
+        return read_object(body.arguments(shape or ANY), shape, json.start, tool=block.name or "")
     if children:
         message = "there are elements beside the JSON object in the arguments"
         raise NoCallError(Code.INVALID_JSON, message, children[0].offset)
@@ -179,24 +176,7 @@ def _read_arguments(block: Block, end: int, body: Envelope | None, shape: Object
             text = text.rstrip("`")
         place = block.reading.text.find(text, json.start - base, end - base)
         written = base + place  # not to be found if it was decoded
-    return read_object(read_object_of(block, json, text, written), shape, json.start)
-
-
-def _wrapped(block: Block, shape: ObjectShape | None) -> dict[str, Any] | None:
-    """The arguments, if one that the tool has not holds them all: an object whose members are arguments of the tool."""
-    pairs, child = block.dialect.pairs, (block.arguments.children or [])[0]
-    if pairs is None or shape is None or child.name not in pairs.wrappers or shape.declares(child.name):
-        return None
-    try:
-        value, slips = loads_lenient(child.text, depth=block.reading.limits.depth, loose=True)
-    except JSONError:
-        return None
-    if not isinstance(value, dict) or not value or not all(map(shape.has_property, value)):
-        return None
-    block.note(Code.JSON_ARGUMENTS, child.offset, f"the arguments were read from the argument {child.name!r}")
-    for code, _, message in slips:
-        block.add_repair(code, child.offset, message)
-    return value
+    return read_object(read_object_of(block, json, text, written), shape, json.start, tool=block.name or "")
 
 
 # -- values ----------------------------------------------------------------------------------------------------------

@@ -99,7 +99,7 @@ class JSONObject(JSONScanner):
         if path is None:
             return None, ANY
         if number < 0:
-            return (None, ANY) if key is None else ((*path, key), shape.child(key))
+            return (None, ANY) if key is None or (not path and shape.wraps(key)) else ((*path, key), shape.child(key))
         self._frames[-1] = path, shape, number + 1
         for each in shape.alternatives:
             if isinstance(each, ArrayShape):

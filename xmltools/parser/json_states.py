@@ -168,11 +168,13 @@ def _more_json(quote: str, python: bool) -> re.Pattern[str]:
     """A pattern of how JSON goes on after a whole object, whose last group is what shows that. Without groups it is cut
     off."""
     begun = f"[,:]{SPACE}"
+    opening = rf"(?:{begun}|(?<!\n\n))"  # after an empty line it may be an answer
     name = r"[^\r\n:={}\[\]<\"',]" if quote else r"[-.$\w]"
     string = rf"""(?:"[^"\r\n]{{0,{NAME_LENGTH}}}+(?:"|\Z)|'[^'\r\n]{{0,{NAME_LENGTH}}}+(?:'|\Z)){SPACE}"""
     rows = (
-        (f"(?:{begun})?+", rf"[{{}}\]{')' * python}]" + f"|{re.escape(quote)}" * bool(quote)),
-        (rf"(?:{begun})?+\[{SPACE}", "[\"'{\\[\\]]"),
+        (opening, r"\{"),
+        (rf"{opening}\[{SPACE}", "[\"'{\\[\\]]"),
+        (f"(?:{begun})?+", rf"[}}\]{')' * python}]" + f"|{re.escape(quote)}" * bool(quote)),
         (string, ":"),
         (begun + string, r"[,:=}\]]"),
         (f"{begun}{name}{{1,{NAME_LENGTH}}}+{SPACE}", r"[:=}\]]"),

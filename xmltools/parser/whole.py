@@ -89,7 +89,7 @@ def _read_json(form: Dialect, limits: Limits, toolbox: Toolbox, text: str, at: i
     if not isinstance(name, str) or not isinstance(arguments, dict) or not _TOOL.fullmatch(name):
         return None
     found = toolbox.find_plain(name, None, form.default_server)
-    if found is None or not found[1].is_clean(arguments, LEVELS):
+    if found is None or any(map(found[1].wraps, arguments)) or not found[1].is_clean(arguments, LEVELS):
         return None
     return name, found[0], arguments, end + len(form.closer)
 
@@ -118,7 +118,7 @@ def _read_children(form: Dialect, limits: Limits, toolbox: Toolbox, text: str, a
         else:
             children = [Element(key, text=value) for key, value in argument.findall(source)]
         arguments = shape.clean_children(children, "", LEVELS)
-        is_clean = arguments is not UNREAD and shape.is_valid(arguments)
+        is_clean = arguments is not UNREAD and shape.is_valid(arguments) and not any(map(shape.wraps, arguments))
     except (_Unclear, SyntaxError, ValueError, RecursionError):  # of lxml, and of half a character
         return None
     return (name, server, arguments, block.end()) if is_clean else None
@@ -133,7 +133,7 @@ def _clean_block(form: Dialect) -> tuple[re.Pattern[str], re.Pattern[str] | None
     if form.body is _ELEMENTS:
         names = map(re.escape, (form.block, form.server_name, form.tool_name, form.arguments))
         return re.compile(_elements(*names)), None
-    if pairs is None or not form.closer or pairs.json or pairs.tag_mark or pairs.name_pattern or pairs.wrappers:
+    if pairs is None or not form.closer or pairs.json or pairs.tag_mark or pairs.name_pattern:
         return re.compile("(?!)"), None
     end = re.escape(pairs.value_end)
     value = "([^<]*+)"

@@ -266,7 +266,7 @@ def value_text(value: Any) -> str:
 
 def _write_json(form: Dialect, writing: Writing, call: ToolCall, shape: ObjectShape | None) -> Piece:
     """An object with the name and the arguments."""
-    arguments, is_sure = _spelled(call.arguments, shape)
+    arguments, is_sure = _spelled(call, shape)
     if form.json_name_is_key:
         said: dict[str, Any] = {call.name: arguments}
     else:
@@ -277,7 +277,7 @@ def _write_json(form: Dialect, writing: Writing, call: ToolCall, shape: ObjectSh
 def _write_named_json(form: Dialect, writing: Writing, call: ToolCall, shape: ObjectShape | None) -> Piece:
     """A name, and the arguments as an object."""
     assert form.pairs is not None
-    arguments, is_sure = _spelled(call.arguments, shape)
+    arguments, is_sure = _spelled(call, shape)
     text = f"{_head(form.pairs, writing, call.name)}{_said(arguments)}{form.pairs.end}"
     return Piece(f"{writing.call_start}{text}{writing.call_end}", is_sure)
 
@@ -286,7 +286,7 @@ def _write_python(form: Dialect, writing: Writing, call: ToolCall, shape: Object
     """A call in Python. Its strings are those of JSON, which are Python's too."""
     if not all(map(_PYTHON_NAME.fullmatch, call.arguments)):
         return None
-    arguments, is_sure = _spelled(call.arguments, shape)
+    arguments, is_sure = _spelled(call, shape)
     inside = ", ".join(f"{key}={_literal(value)}" for key, value in arguments.items())
     return Piece(f"{call.name}({inside})", is_sure and _PYTHON_NAME.fullmatch(call.name) is not None)
 
@@ -306,7 +306,7 @@ def _literal(value: Any) -> str:
 def _write_marked(form: Dialect, writing: Writing, call: ToolCall, shape: ObjectShape | None) -> Piece:
     """A name and an object of Gemma's, with marks around strings."""
     assert form.pairs is not None
-    arguments, is_sure = _spelled(call.arguments, shape)
+    arguments, is_sure = _spelled(call, shape)
     first = form.pairs.quote.partition('"')[0]  # JSON escapes what follows
     is_plain = first not in to_json(arguments) and _has_plain_keys(arguments)
     text = f"{_head(form.pairs, writing, call.name)}{marked(arguments, form.pairs.quote)}"
@@ -328,10 +328,11 @@ def marked(value: Any, quote: str) -> str:
     return f"{quote}{value}{quote}" if isinstance(value, str) else scalar_text(value)
 
 
-def _spelled(arguments: dict[str, Any], shape: ObjectShape | None) -> tuple[dict[str, Any], bool]:
+def _spelled(call: ToolCall, shape: ObjectShape | None) -> tuple[dict[str, Any], bool]:
     """Return arguments as the schema asks for them, 5 and not 5.0 for an integer; and whether they are surely read as
     they are where they are JSON."""
-    reading = read_object(arguments, shape, 0, check=False)
+    arguments = call.arguments
+    reading = read_object(arguments, shape, 0, check=False, tool=call.name)
     if not same(arguments, reading.arguments) or reading.duplicates or reading.too_deep:
         return arguments, False
     return reading.arguments, not reading.repairs and _is_shallow(arguments, _SHALLOW)
@@ -351,7 +352,7 @@ def _write_pairs(form: Dialect, writing: Writing, call: ToolCall, shape: ObjectS
     assert pairs is not None
     is_sure = all(_is_sure_value(pairs, key, value, shape) for key, value in arguments.items())
     if not is_sure:
-        arguments, _ = _spelled(arguments, shape)
+        arguments, _ = _spelled(call, shape)
     parts = [writing.call_start, _head(pairs, writing, call.name), writing.after_name]
     for key, value in arguments.items():
         text = value_text(value)
@@ -399,7 +400,7 @@ _TYPES: tuple[tuple[type | tuple[type, ...], str], ...] = (
 
 def _is_sure_value(pairs: Pairs, key: str, value: Any, shape: ObjectShape | None) -> bool:
     """Return whether the value of an argument is surely read as it is: of what is not ordinary that is not said."""
-    if shape is None or not ORDINARY_NAME.fullmatch(key) or key in pairs.wrappers:
+    if shape is None or not ORDINARY_NAME.fullmatch(key) or shape.wraps(key):
         return False
     child = shape.child(key)
     if isinstance(value, str):

@@ -69,7 +69,7 @@ def write_call(
     elements = None if legacy_json else write_elements(call.arguments, shape, dialect, in_cdata)
     if elements and (elements.sure or _reads_back(call, shape, elements, exact)):
         return _element_block(call, server, elements, dialect)
-    reading = read_object(call.arguments, shape, 0, check=False)
+    reading = read_object(call.arguments, shape, 0, check=False, tool=call.name)
     if _says(call, reading):
         # What was read is equal, and spelled as the schema asks for it: 5, not 5.0, for an integer.
         return _json_block(call, server, reading.arguments, dialect)
@@ -78,7 +78,7 @@ def write_call(
 
 def _reads_back(call: ToolCall, shape: ObjectShape | None, elements: Elements, exact: bool) -> bool:
     """Return whether the elements are read as the arguments of the call, without a repair."""
-    reading = read_arguments(elements.tree, shape, check=False)
+    reading = read_arguments(elements.tree, shape, check=False, tool=call.name)
     return not reading.repairs and _says(call, reading, loose=not exact)
 
 

@@ -97,8 +97,9 @@ def loads_lenient(text: str, *, depth: int = 64, loose: bool = False) -> tuple[A
 
 def loads_call(text: str, marks: tuple[str, ...] = (), *, depth: int = 64) -> tuple[dict[str, Any], list[Slip]]:
     """Read the arguments of a call in Python, from its bracket on: `(path="a.py", lines=[1, 2])`. Values are literals
-    of Python or JSON. With `marks`, read an object whose keys have no quotes, and whose strings are between the first of
-    them, with nothing escaped: `{path:<|"|>a.py<|"|>,lines:[1,2]}`. The others are around examples of calls in a string.
+    of Python or JSON. With `marks`, read an object whose keys have no quotes, and whose strings are between the first
+    of them, with nothing escaped: `{path:<|"|>a.py<|"|>,lines:[1,2]}`. The others are around examples of calls in a
+    string.
 
     Returns the arguments by their names, and what was repaired. Raises as `loads` does, and for arguments without a
     name.

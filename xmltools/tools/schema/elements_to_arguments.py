@@ -23,6 +23,7 @@ from xmltools.tools.schema.equality import Problem, equal, fits_type
 from xmltools.tools.schema.item_names import ITEM, singular_of
 from xmltools.tools.schema.shapes import ANY, LEVELS, ArrayShape, EnumShape, ObjectShape, ScalarShape, Shape, UnionShape
 from xmltools.tools.schema.text_to_scalar import UNREAD
+from xmltools.tools.schema.wrapped_arguments import unwrapped
 
 # Elements that no schema describes: strings, lists and objects, as the tags say
 
@@ -173,15 +174,23 @@ def read_arguments(
     depth: int = 64,
     check: bool = True,
     json_is_usual: bool = False,
+    tool: str = "",
 ) -> Reading:
     """Read the elements inside `arguments`: by the shape of the tool's schema, or by none.
 
     JSON in them may nest `depth` levels. Without `check` nothing is said about problems. `json_is_usual`: that is how
-    lists and objects are written, and no deviation.
+    lists and objects are written, and no deviation. `tool`: its name.
     """
     if shape is None:
         return Reading(_object_without_schema(children), [], [], {})
-
+    texts = {child.name: child.children or child.text for child in children}
+    if len(texts) == len(children) and (
+        found := unwrapped(texts, shape, tool, children[-1].offset if children else 0, depth)
+    ):
+        value, repairs = found
+        if isinstance(value, dict):
+            return _add(repairs, read_object(value, shape, repairs[0].offset, check=check))
+        return _add(repairs, read_arguments(value, shape, depth=depth, check=check, json_is_usual=json_is_usual))
     try:
         values = shape.clean_children(children, "", LEVELS)
         if values is not UNREAD and shape.is_valid(values):
@@ -192,13 +201,22 @@ def read_arguments(
     return _finish(shape, lambda reader: reader.arguments(children, shape, usual), depth, check)
 
 
-def read_object(value: dict[str, Any], shape: Shape | None, offset: int, *, check: bool = True) -> Reading:
+def _add(repairs: list[Repair], reading: Reading) -> Reading:
+    return reading._replace(repairs=[*repairs, *reading.repairs])
+
+
+def read_object(
+    value: dict[str, Any], shape: Shape | None, offset: int, *, check: bool = True, tool: str = ""
+) -> Reading:
     """Read arguments that came as JSON: strings become declared types. Repairs get the given offset.
 
-    Without `check` nothing is said about problems.
+    Without `check` nothing is said about problems. `tool`: its name.
     """
     if shape is None:
         return Reading(value, [], [], {})
+    if found := unwrapped(value, shape, tool, offset):
+        assert isinstance(found[0], dict)  # JSON has no elements
+        return _add(found[1], read_object(found[0], shape, offset, check=check))
     if _is_clean(value, shape):
         return Reading(value, [], [], {})
     return _finish(shape, lambda reader: reader.members(value, shape, offset), check=check)

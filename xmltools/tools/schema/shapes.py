@@ -157,6 +157,10 @@ class Shape:
         """Return whether a property is declared: by name, by pattern, or by a schema for all others."""
         return self.has_property(name)
 
+    def wraps(self, name: str) -> bool:
+        """Return whether an argument of this name may contain all others, since no schema declares it."""
+        return False
+
     def doubts(self, tag: str, name: str) -> bool:
         """Return whether a node `name` that begins with `<tag>` may turn out to be text."""
         return False
@@ -175,6 +179,10 @@ class Shape:
 
 def _check_all(maker: Maker, _: None, node: Node, value: Any, path: Path) -> Iterator[Problem]:
     return Checker(maker.document).problems(node, value)
+
+
+WRAPPERS: Final = ("arguments", "parameters", "properties", "input")
+"""Names of an argument that may contain all others."""
 
 
 class AnyShape(Shape):
@@ -442,6 +450,10 @@ class ObjectShape(_Container):
             or document.matching(part.get("patternProperties", ()), name)
             for part in (*self.parts, *self._optional)
         )
+
+    def wraps(self, name: str) -> bool:
+        """Return whether it is a word for arguments that is not declared."""
+        return name in WRAPPERS and not self.declares(name)
 
     def has_property(self, name: str) -> bool:
         """Return whether any of the schemas declares the property `name`."""
