@@ -404,7 +404,8 @@ def _is_sure_value(pairs: Pairs, key: str, value: Any, shape: ObjectShape | None
         return False
     child = shape.child(key)
     if isinstance(value, str):
-        return isinstance(child, TextShape) and "<" not in value and "\r" not in value
+        is_text = isinstance(child, TextShape) and child.read_text(value) == value
+        return is_text and "<" not in value and "\r" not in value
     return is_its_text(value, child)
 
 

@@ -254,7 +254,9 @@ def is_its_text(value: Any, shape: Shape) -> bool:
     ordinary it is not said."""
     kind = type(value)
     if kind is str:
-        return isinstance(shape, TextShape) or (isinstance(shape, EnumShape) and value in shape.values)
+        if isinstance(shape, TextShape):
+            return bool(shape.read_text(value) == value)
+        return isinstance(shape, EnumShape) and value in shape.values
     if not isinstance(shape, ScalarShape):
         return False
     if kind is int:

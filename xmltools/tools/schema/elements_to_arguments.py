@@ -421,17 +421,19 @@ class _Reader:
         return None if shape.is_text else _json_of(element, self._depth)
 
     def _open_value(self, element: Element, shape: Shape) -> _Steps:
-        """Read an element that is declared to hold any value: text that is JSON as a whole is the list or object."""
+        """Read an element that is declared to hold any value: text that is JSON as a whole, or a Python literal, is the
+        list or object."""
         text = element.text.strip(SPACES)
         if not element.children and text[:1] in ("{", "[") and text[-1:] in ("}", "]"):
             try:
-                value, slips = loads(text, depth=self._depth)
+                value, slips = loads_lenient(text, depth=self._depth)
             except JSONError:
                 slips = [(Code.JSON_VALUE, 0, "")]
-            if not slips and self.fits(shape, value):
-                is_usual = self._is_usual(text, element.offset)
-                repair = Repair(Code.JSON_VALUE, element.offset, "read the text as JSON")
-                return _Value(value, () if is_usual else (repair,))
+            if all(code is Code.PYTHON_LITERAL for code, _, _ in slips) and self.fits(shape, value):
+                repairs = [Repair(code, element.offset, message) for code, _, message in slips]
+                if not self._is_usual(text, element.offset):
+                    repairs.insert(0, Repair(Code.JSON_VALUE, element.offset, "read the text as JSON"))
+                return _Value(value, tuple(repairs))
         return (yield _Request(element, shape, element.offset))
 
     def _group(self, group: list[Element], shape: Shape) -> _Steps:

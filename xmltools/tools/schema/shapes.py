@@ -209,18 +209,27 @@ ANY = AnyShape()
 """The shape of what no schema describes."""
 
 
-class TextShape(Shape):
-    """A string: everything up to the end tag."""
+_REGEX: Final = "regex"
+"""The format of strings in which white space around the text means something."""
 
-    __slots__ = ()
+
+class TextShape(Shape):
+    """A string: everything up to the end tag. White space around one line is layout, if the string has a format."""
+
+    __slots__ = ("_has_format",)
     type = "string"
     has_kind = False
     exact = True
     is_text = True
 
+    def __init__(self, maker: Maker, nodes: tuple[Node, ...], parts: Sequence[Node]) -> None:
+        super().__init__(maker, nodes, parts)
+        self._has_format = any(part.get("format", _REGEX) != _REGEX for part in parts)
+
     def read_text(self, text: str) -> str:
-        """Return the text."""
-        return text
+        """Return the text, without layout."""
+        trimmed = text.strip(SPACES) if self._has_format else text
+        return text if "\n" in trimmed or "\r" in trimmed else trimmed
 
     def is_clean(self, value: Any, levels: int) -> bool:
         """Return whether it is a valid string."""
