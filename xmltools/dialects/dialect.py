@@ -271,6 +271,8 @@ class Dialect:
     """The mark with which a block begins."""
     closer: str = field(init=False)
     """The mark with which a block ends; empty if there is none."""
+    base: Dialect | None = field(init=False, default=None, repr=False, compare=False)
+    """The dialect of which this one is a variant."""
 
     def __hash__(self) -> int:
         """Of what nearly always tells two dialects apart: there are caches that are asked for each reply."""
@@ -302,6 +304,7 @@ class Dialect:
         for variant in self.variants:
             if variant.name != self.name:
                 raise XMLToolsError(f"dialect {self.name!r}: its variant {variant.name!r} needs the same name")
+            object.__setattr__(variant, "base", self)
 
     def _check_pairs(self, pairs: Pairs) -> None:
         inside = () if pairs.json else (pairs.end, pairs.key, pairs.value, pairs.value_end)

@@ -4,6 +4,17 @@ from __future__ import annotations
 
 from xmltools.dialects.dialect import Body, Dialect, Pairs, ResultForm, ToolList, Writing
 
+PAIRS = Pairs(
+    name="<function=",
+    name_end=">",
+    end="</function>",
+    key="<parameter=",
+    key_end=">",
+    value_end="</parameter>",
+    framing=True,
+    bare=True,
+)
+
 QWEN3_CODER = Dialect(
     name="qwen3_coder",
     body=Body.PAIRS,
@@ -13,16 +24,7 @@ QWEN3_CODER = Dialect(
     ends_reasoning=True,
     layout=True,
     turn_ends=("<|im_end|>", "<|im_start|>", "<|endoftext|>"),
-    pairs=Pairs(
-        name="<function=",
-        name_end=">",
-        end="</function>",
-        key="<parameter=",
-        key_end=">",
-        value_end="</parameter>",
-        framing=True,
-        bare=True,
-    ),
+    pairs=PAIRS,
     writing=Writing(
         before="\n\n",
         call_start="<tool_call>\n",

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from xmltools.dialects.dialect import ResultForm, ToolList, Writing
-from xmltools.dialects.qwen3_coder import QWEN3_CODER
+from xmltools.dialects.qwen3_coder import PAIRS, QWEN3_CODER
 
 SEED_OSS = replace(
     QWEN3_CODER,
     name="seed_oss",
     block="seed:tool_call",
+    pairs=replace(PAIRS, framing=False),
     example="<seed:tool_call><function=get><parameter=n>1</parameter></function></seed:tool_call>",
     reasoning=("seed:think",),
     turn_ends=("<seed:eos>", "<seed:bos>"),

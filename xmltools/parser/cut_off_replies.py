@@ -8,6 +8,7 @@ from typing import Final
 from xmltools.dialects import Dialect, hint_of
 from xmltools.errors import CallError, Code
 from xmltools.models import ToolCall
+from xmltools.parser.delimited_values import choose_value_end
 from xmltools.parser.end_tags import confirm_end
 from xmltools.parser.open_call import CALL, OWN, Block, Failure, Leaf, State
 from xmltools.syntax.embedded_markup import Closers, find_line_opener
@@ -21,7 +22,7 @@ def end_in_call(block: Block, rest: str, end: int, chosen: int) -> str | None:
     """The reply ends at `end` in the stream, inside the block. `rest` is its last text, which was not read; `chosen`
     ends of values were chosen in it before.
 
-    Returns the text to read again, after an end that was chosen now; if the block has an error, none of that text
+    Returns the text to read again, after an end that was chosen now; if the block is done, none of that text
     belongs to it. None if all of the text belongs to the block, which is complete or has an error then.
     """
     source, leaf = block.raw, block.leaf
@@ -53,6 +54,8 @@ def _choose_end(block: Block, leaf: Leaf, text: str) -> int | None:
     Returns the place in it from which on the reply is to be read again: after that end, or at the next opener, if the
     block has failed. None if there is no doubt: the leaf was cut off.
     """
+    if block.state == State.PAIR_VALUE:
+        return choose_value_end(block, leaf)
     start, sections, claimed = block.start, leaf.sections, block.ending.claimed
     section = sections[-1] - start if len(sections) % 2 else -1
     if section < 0 and not claimed:
@@ -87,6 +90,7 @@ def _choose_end(block: Block, leaf: Leaf, text: str) -> int | None:
     opener = find_line_opener(text, last, block.dialect.block)
     code = Code.TRUNCATED if is_forgotten and opener < 0 else Code.MALFORMED_MARKUP
     block.fail(code, message, start + place, hint)
+    block.done = True
     return opener if opener >= 0 else len(text)
 
 

@@ -27,7 +27,7 @@ from xmltools.syntax.markup import MORE, NAME_LENGTH, NO, OPENER_SPACE, SPACES, 
 
 _NAME = re.compile(NAME)
 _PYTHON_NAME = re.compile(r"[A-Za-z_][\w.]*+", re.ASCII)
-_BETWEEN: Final = "key end name closer opener object object_end fillers tag_mark"
+_BETWEEN: Final = "key value_end end name closer opener object object_end fillers tag_mark"
 
 
 def read_pairs(block: Block, text: str, at: int) -> int:
@@ -180,6 +180,9 @@ def _read_argument(block: Block, text: str, at: int) -> int:
             return brace
     if field == "object_end" and block.json is not None:
         return after
+    if field == "value_end" and is_begun:
+        block.note(Code.STRAY_END_TAG, block.base + at, f"a second {pairs.value_end} was skipped")
+        return after
     goes_on = field == "name" and (block.arguments_closed or pairs.json or pairs.tag_mark != "")
     place = block.base + at
     if field == "end":
@@ -196,6 +199,8 @@ def _read_argument(block: Block, text: str, at: int) -> int:
         give_up_pairs(block, at, NOT_AN_ARGUMENT)
     elif not field:
         give_up_pairs(block, at, "there is text between the arguments")
+    elif block.error is not None and block.error.code is Code.MISSING_TOOL_NAME:
+        return after  # it comes after its arguments
     else:
         block.fail(Code.MALFORMED_MARKUP, "another call begins before this one has ended", place)
         block.done = True

@@ -94,8 +94,10 @@ def begin_pair(block: Block, begins: Delimiter) -> int:
         note_missing(block, key.missing, place, block.base + after)
     if key.is_broken:
         note_break(block, at)
-    if pairs.framing and (line_break := ask(block, after, "line_break", "")):
-        after = line_break.end()
+    if len(pairs.key_end) > 1 and (twice := ask(block, after, "key_end", "")):
+        block.note(Code.STRAY_TEXT, block.base + after, f"skipped a second {pairs.key_end}", block.base + after)
+        after = twice.end()
+    after = after_break(block, after)
     section = ask(block, after, "cdata", SPACE) if pairs.cdata else None
     after = section.end() if section else after
     element, child = Element(name, place), top.shape.child(name)
@@ -119,6 +121,12 @@ def begin_pair(block: Block, begins: Delimiter) -> int:
     leaf.decided = section is not None
     block.state = State.PAIR_VALUE
     return after
+
+
+def after_break(block: Block, at: int) -> int:
+    """The place after a line break at `at` that lays out a value."""
+    line_break = ask(block, at, "line_break", "") if block.delimiters.pairs.framing else None
+    return line_break.end() if line_break else at
 
 
 def tag_at(token: str, text: str, at: int) -> re.Match[str] | None:

@@ -92,6 +92,12 @@ def read_start(dialect: Dialect, text: str, at: int, mark: str, *, fences: bool 
     return ((head.is_empty and pairs.name_attribute != "") or own.look(text, head.after, fields, SPACE)) and -1
 
 
+def begins_any(forms: tuple[Dialect, ...], text: str, at: int, mark: str) -> bool | None:
+    """Does a call in one of these forms begin with `mark` at `at`?"""
+    told = [read_start(form, text, at, mark) for form in forms if mark in (form.opener, form.pairs and form.pairs.name)]
+    return True if any(told) else MORE if MORE in told else NO
+
+
 def cut_start(dialect: Dialect, text: str, at: int) -> int | bool | None:
     """As `read_start`, for the dialect's opener at `at` where the reply ends before it is decided: it was cut off, if
     it is not a tag with another attribute than the name."""

@@ -10,23 +10,25 @@ import re
 from typing import Final
 
 from xmltools.errors import Code
-from xmltools.parser.delimited_keys import ask, follows, note_missing, read_key, tag_at, tags
-from xmltools.parser.delimiters import Delimiter, UndecidedError, cut_of, whole_of
+from xmltools.parser.delimited_keys import after_break, ask, follows, note_missing, read_key, tag_at, tags
+from xmltools.parser.delimited_starts import begins_any
+from xmltools.parser.delimiters import ENDS, SPACE, Delimiter, UndecidedError, cut_of, whole_of
 from xmltools.parser.end_tags import end_leaf
-from xmltools.parser.open_call import Block, Leaf, State
+from xmltools.parser.open_call import NO_ENDING, Block, Leaf, State
 from xmltools.syntax.element_tree import Element
 from xmltools.syntax.late_patterns import late_pattern
-from xmltools.syntax.markup import NAME_LENGTH, OPENER_SPACE, SPACES
+from xmltools.syntax.markup import MORE, NAME_LENGTH, OPENER_SPACE, SPACES
 
-_END_LIKE = late_pattern(rf"</([^\s<>/]{{1,{NAME_LENGTH}}})>?")
 _AFTER_SECTION: Final = rf"[{SPACES}]{{0,{OPENER_SPACE - 3}}}+"
 SECTION_END: Final = re.compile(r"\]\]>|\]\]?\Z")
 """The end of a section, or a part of that."""
+_DAMAGE: Final = 16
+"""Characters of an end delimiter that are not as they should be."""
+_DAMAGED: Final = f"(?:<[^<>{SPACES}]{{0,{_DAMAGE}}}>?{SPACE})?"
+_CLOSED: Final = {"[": "]", "{": "}"}
 _MOST_BEGUN: Final = 8
 """Elements in a value whose end tags may stand for its own: after so many, none does."""
 _KEY_WORD = late_pattern(r"[^\s<>=\"'/]+")
-_EXAMPLE_SPACE: Final = 16
-"""White space between the start delimiter of an example and its call."""
 
 
 def read_pair_value(block: Block, leaf: Leaf, text: str, at: int) -> int:
@@ -34,7 +36,7 @@ def read_pair_value(block: Block, leaf: Leaf, text: str, at: int) -> int:
     pairs = block.delimiters.pairs
     found = (SECTION_END if leaf.decided else block.delimiters.in_value(leaf.tag[0])).search(text, at)
     place = kept = found.start() if found else len(text)
-    if pairs.framing and not leaf.decided:  # a line break before the end is not part of the value
+    if block.delimiters.has_breaks and not leaf.decided:  # a line break before the end may be no part of the value
         kept -= 2 if text.endswith("\r\n", at, kept) else text.endswith(("\n", "\r"), at, kept)
     block.emit_cdata(text[at:kept])
     read = _read_section_end if leaf.decided else _read_tag if pairs.tag_mark else _read_end
@@ -45,7 +47,7 @@ def read_pair_value(block: Block, leaf: Leaf, text: str, at: int) -> int:
     except UndecidedError:
         return kept if kept > at else -1
     if leaf is block.leaf:  # what is there is content
-        block.emit_cdata(text[kept:after])
+        block.emit_cdata(text[max(kept, leaf.start - block.base) : after])
     return after
 
 
@@ -69,8 +71,7 @@ def _read_tag(block: Block, leaf: Leaf, text: str, at: int) -> int:
         own = f"{pairs.tag_mark}</{leaf.tag}>"
         if leaf.mixed:  # nobody can tell what belongs to it
             block.fail(Code.MALFORMED_MARKUP, f"{own} is missing", place)
-        _end_value(block, leaf, place)
-        note_missing(block, own, place, leaf.start)
+        _end_value(block, leaf, place, own)
         return at
     if tag is None:
         return at + 1
@@ -86,88 +87,192 @@ def _read_tag(block: Block, leaf: Leaf, text: str, at: int) -> int:
 
 def _read_end(block: Block, leaf: Leaf, text: str, at: int) -> int:
     """The place after what begins as a delimiter, at `at`, which ends the value or is content."""
-    pairs, place = block.delimiters.pairs, block.base + at
-    fields = block.delimiters.ends + " value" * leaf.lacks_mark
-    found = ask(block, at, fields, "")
+    pairs, place, ending = block.delimiters.pairs, block.base + at, block.own_ending()
+    found = ask(block, at, ENDS, "")
     if found is None:
         return _read_wrong_end(block, leaf, text, at)
-    field = str(found.lastgroup)
-    may_end = leaf.claims <= 0
-    if may_end and _is_end(block, found):
-        _end_value(block, leaf, place, getattr(block.dialect if field == "closer" else pairs, field))
-        if field == "value_end":
-            return found.end()
-        note_missing(block, pairs.value_end, place, leaf.start)
-        return at
-    unread = may_end and field == "value_end" and _begins_unread(block, text, found.end())
-    if unread or field == "value":
-        between = f"{pairs.value_end} and the next argument" if unread else f"{pairs.key_end} and {pairs.value}"
-        block.fail(Code.MALFORMED_MARKUP, f"there is text between {between}", place)
-        block.discard = True
-        end_leaf(block, leaf, place)
-        block.state = State.PAIRS_SKIP
-        return at
-    _count_example(block, leaf, at, field)
-    if field == "value_end" and leaf.literal < 0:
-        leaf.literal = place  # if the value lacks its end after all, this may have been it
+    field, is_claimed = str(found.lastgroup), ending.claims or ending.calls > 0
+    if field in ("any_name", "any_opener"):
+        begins = begins_any(block.delimiters.forms, text, at, found[field])
+        if begins is MORE and not block.reading.final:
+            raise UndecidedError
+        if begins and field == "any_opener":
+            ending.blocks.append(ending.calls)
+        elif begins:
+            ending.calls += 1
+        if begins:
+            ending.claims = field == "any_opener"
+            ending.begun = block.base + found.end()
+    elif field in ("any_end", "any_closer"):
+        _meet_end(block, leaf, found, is_last=field == "any_closer")
+    elif is_claimed:
+        pass
+    elif field == "value" and leaf.lacks_mark:
+        return _refuse(block, leaf, at, f"{pairs.key_end} and {pairs.value}")
+    elif field != "value_end":
+        return _meet_argument(block, leaf, found)
+    elif max(ending.arguments, default=-1) < 0 and _may_follow(block, found.end(), again=not ending.arguments):
+        _end_value(block, leaf, place)
+    elif ending.arguments:
+        value = block.source_of(abs(ending.arguments[-1]), place).strip(SPACES)
+        if value[:1] not in _CLOSED or value[-1] == _CLOSED[value[0]]:  # otherwise it is in a string
+            ending.arguments.pop()
+            _doubt(block, leaf, place)
+    elif _begins_unread(block, text, found.end()):
+        return _refuse(block, leaf, at, f"{pairs.value_end} and the next argument")
+    else:
+        _doubt(block, leaf, place)
     return found.end()
 
 
-def _end_value(block: Block, leaf: Leaf, end: int, delimiter: str = "") -> None:
-    """The value ends before the delimiter at `end` in the stream, and before a line break there if the dialect writes
-    one."""
-    pairs = block.delimiters.pairs
-    if pairs.framing and not leaf.decided:
-        tail = block.source_of(max(leaf.start, end - 2), end)
-        end -= 2 if tail.endswith("\r\n") else tail.endswith(("\n", "\r"))
+def _may_follow(block: Block, at: int, *, again: bool) -> bool:
+    """May what is at `at` follow the end of a value? `again`: another such end may."""
+    text, final = block.reading.text, block.reading.final
+    fields = f"key end closer fillers name opener{' value_end' * again}{' nothing' * final}"
+    found = block.delimiters.look(text, at, fields)
+    verdict = None if found is MORE else bool(found)
+    if found and found.lastgroup in ("name", "opener"):
+        verdict = begins_any((block.dialect,), text, found.end(1), found[found.lastgroup])
+    if verdict is None and not final:
+        raise UndecidedError
+    return verdict is not False
+
+
+def _refuse(block: Block, leaf: Leaf, at: int, between: str) -> int:
+    """Fail: there is text between two delimiters. The value ends `at` this place."""
+    block.fail(Code.MALFORMED_MARKUP, f"there is text between {between}", block.base + at)
+    _give_up(block, leaf, block.base + at)
+    return at
+
+
+def _give_up(block: Block, leaf: Leaf, place: int) -> None:
+    """The call has failed in this value: skip the rest of it."""
+    block.discard = True
+    end_leaf(block, leaf, place)
+    block.state = State.PAIRS_SKIP
+
+
+def _end_value(block: Block, leaf: Leaf, end: int, missing: str = "") -> None:
+    """The value ends at `end` in the stream: before a line break there, if the dialect writes one, or if its delimiter
+    is `missing` and it writes one after that."""
+    told = _before_break(block, leaf, leaf.literal if leaf.literal >= 0 else end)
+    if leaf.literal >= 0:
+        leaf.reader = block.ending.held_reader
+    if missing or block.delimiters.pairs.framing:
+        end = _before_break(block, leaf, end)
+    block.emit_cdata(block.source_of(told, end))
     leaf.sections.append(end)
+    block.ending = NO_ENDING
     end_leaf(block, leaf, end)
     block.state = State.PAIRS
-    if leaf.literal >= 0 and delimiter != pairs.value_end:
-        message = f"there is text between {pairs.value_end} and {delimiter[:80]}"
-        block.fail(Code.MALFORMED_MARKUP, message, leaf.literal)
+    if missing:
+        note_missing(block, missing, end, leaf.start)
 
 
-def _is_end(block: Block, found: Delimiter) -> bool:
-    """Does the value end before this delimiter?"""
-    field = found.lastgroup
-    if field == "value_end":
-        return follows(block, found.end(), "key end closer fillers")
-    needs_line = field == "end" or (field == "key" and block.delimiters.pairs.framing)
-    return (not needs_line or _is_at_line_start(block, found.end(1))) and _shows_end(block, found)
+def _before_break(block: Block, leaf: Leaf, end: int) -> int:
+    """The place of a line break that may lay out what follows at `end`, or that place."""
+    tail = block.source_of(max(leaf.start, end - 2), end) if block.delimiters.has_breaks and not leaf.decided else ""
+    return end - (2 if tail.endswith("\r\n") else tail.endswith(("\n", "\r")))
 
 
 def _shows_end(block: Block, found: Delimiter) -> bool:
     """Does this delimiter show that the value before it has ended, though its own end is missing, or wrong?"""
+    if found.lastgroup == "value_end":
+        return _may_follow(block, found.end(), again=False)
+    if found.lastgroup in ("name", "opener"):
+        return _may_follow(block, found.end(1), again=False)
     if found.lastgroup == "key":
-        key, shape = read_key(block, found), block.shape
-        if key is None or key.missing:  # two repairs at one place would be a guess
-            return False
-        return key.name not in block.fields and (shape is None or shape.has_property(key.name))
-    if found.lastgroup == "end":
-        return follows(block, found.end(), "closer", is_cut=False)
-    is_last = found.lastgroup == "closer" and not block.delimiters.pairs.end
-    return is_last and follows(block, found.end(), "opener", is_cut=False)
+        key = read_key(block, found)
+        return key is not None and not key.missing and _is_new(block, key.name)
+    is_end = found.lastgroup == ("end" if block.delimiters.pairs.end else "closer")
+    return is_end and _ends_call(block, found.end())
 
 
-# -- examples in a value -----------------------------------------------------------------------------------------------
+def _ends_call(block: Block, at: int) -> bool:
+    """Does what is at `at` show that a call has ended before it?"""
+    after = "closer name fillers" if block.delimiters.pairs.end else "opener"
+    return follows(block, at, f"{after} turn_ends", is_cut=False)
 
 
-def _count_example(block: Block, leaf: Leaf, at: int, field: str) -> None:
-    """A delimiter that is content may begin an example of a call, or end one. That of a name begins one where a call
-    would have it: at the start of a line, or after the delimiter of a block, or one that comes before each call of a
-    section."""
-    place, dialect = block.base + at, block.dialect
-    if field == "opener":
-        leaf.claims += 1
-    elif field == "name":
-        before = block.source_of(max(block.start, place - len(dialect.opener) - _EXAMPLE_SPACE), place)
-        is_first = _is_at_line_start(block, at) or before.rstrip(SPACES).endswith(dialect.opener)
-        leaf.claims += is_first or any(block.source_of(place - len(each), place) == each for each in dialect.fillers)
-    elif leaf.claims > 0 and field == ("end" if block.delimiters.pairs.end else "closer"):
-        leaf.claims -= 1
-    elif field == "closer":
-        leaf.claims = 0  # of calls without an end
+def _is_new(block: Block, name: str) -> bool:
+    """Is this the name of an argument that may still come?"""
+    shape = block.shape
+    return name not in block.fields and (shape is None or shape.has_property(name))
+
+
+# -- a value whose end is in doubt -------------------------------------------------------------------------------------
+
+
+def _meet_argument(block: Block, leaf: Leaf, found: Delimiter) -> int:
+    """The place after what may begin an argument in a value. If it names one that may still come, or begins the value
+    once more, it claims the next end of a value."""
+    place, ending, after = block.base + found.end(1), block.ending, found.end()
+    if found.lastgroup == "key":
+        key = read_key(block, found)
+        if key is None or key.missing:
+            return after
+        name, after = key.name, key.after
+    else:
+        before = block.source_of(max(leaf.start, place - 2 * NAME_LENGTH), place)
+        named = re.search(rf"([^\s<>]+){re.escape(block.delimiters.pairs.key_end)}[{SPACES}]*\Z", before)
+        name = named[1] if named else leaf.tag
+    if place == leaf.start and name == leaf.tag:
+        after = after_break(block, after)
+        leaf.start = leaf.sections[0] = block.base + after
+        block.note(Code.STRAY_TEXT, place, f"the value of {name!r} began twice")
+        return after
+    is_new = _is_new(block, name)
+    if is_new:
+        _doubt(block, leaf, place)
+    if is_new or found.lastgroup == "key":
+        ending.arguments.append((block.base + after) * (1 if is_new else -1))
+    return after
+
+
+def _meet_end(block: Block, leaf: Leaf, found: Delimiter, *, is_last: bool) -> None:
+    """The end of a call in a value, or of a block if it `is_last`, ends an example, or else perhaps the open call."""
+    ending, own, pairs, place = block.ending, block.delimiters, block.delimiters.pairs, block.base + found.end(1)
+    inside = block.source_of(max(ending.begun, leaf.start), place)
+    first = ending.blocks[-1] if ending.blocks else 0
+    if (ending.calls or ending.blocks) and "<" in inside and not inside.rstrip(SPACES).endswith(own.before_end):
+        pass  # it is only mentioned in the example
+    elif is_last and ending.blocks:
+        if ending.calls == first:
+            ending.blocks.pop()
+            ending.claims = len(ending.blocks) > 0 and not pairs.name
+    elif not is_last and ending.calls > first:
+        ending.calls -= 1
+    elif (
+        ending.over < 0
+        and found[found.lastgroup or 0] == (pairs.end or block.dialect.closer)
+        and _ends_call(block, found.end())
+    ):
+        if is_last or _is_at_line_start(block, found.end(1)):
+            _doubt(block, leaf, place)
+        ending.over = place
+
+
+def _doubt(block: Block, leaf: Leaf, place: int) -> None:
+    """The value may end at `place`, if nothing ends it later: no deltas are made of what follows until then."""
+    if leaf.literal < 0 and block.ending.over < 0:
+        leaf.literal = place
+        block.ending.held_reader, leaf.reader = leaf.reader, None
+
+
+def choose_value_end(block: Block, leaf: Leaf) -> int | None:
+    """At the end of the reply, choose the end of a value that is in doubt. Returns the place in the block from which on
+    it is to be read again; None if the call has no end."""
+    over, value_end = block.ending.over - block.base, block.delimiters.pairs.value_end
+    if over < 0:
+        return None
+    if leaf.literal < 0:
+        block.fail(Code.MALFORMED_MARKUP, f"{value_end} is missing", block.ending.over)
+        _give_up(block, leaf, block.ending.over)
+        return over
+    at = leaf.literal - block.base
+    is_whole = block.reading.text.startswith(value_end, at)
+    _end_value(block, leaf, leaf.literal, "" if is_whole else value_end)
+    return at + len(value_end) * is_whole
 
 
 def _is_at_line_start(block: Block, at: int) -> bool:
@@ -181,20 +286,17 @@ def _is_at_line_start(block: Block, at: int) -> bool:
 def _read_wrong_end(block: Block, leaf: Leaf, text: str, at: int) -> int:
     """The place after an end tag at `at` that ends the value, though it is not its end: a misspelt one, or another, and
     what may follow the right one does. Or the place after its `<`, which is content."""
-    pairs = block.delimiters.pairs
-    if leaf.claims > 0 or leaf.begun > _MOST_BEGUN or not pairs.value_end.startswith("</"):
+    own, value_end = block.delimiters, block.delimiters.pairs.value_end
+    if block.ending.claims or block.ending.calls or leaf.literal >= 0 or leaf.begun > _MOST_BEGUN:
         return at + 1
-    found = _END_LIKE.match(text, at)
-    after = found.end() if found else at + 2
-    is_cut = after == len(text) and after - at < NAME_LENGTH and text.startswith("</", at)
-    if is_cut and not block.reading.final:
-        raise UndecidedError
-    word = found[1].partition("=")[0] if found else ""
-    if found is None or (word.lower() != leaf.tag.lower() and not block.delimiters.stands_for(word)):
-        return at + 1
+    begins = rf"</[^\s<>/]{{1,{NAME_LENGTH}}}>?" if value_end.startswith("</") else rf"{own.half_end}\S{{0,{_DAMAGE}}}?"
     try:
-        following = ask(block, after, "key end closer")
-        if following is None or not _shows_end(block, following):
+        following = ask(block, at, "key end closer value_end name opener", f"(?:{begins}){SPACE}", final=True)
+        written = following[1].rstrip(SPACES) if following else ""
+        word = written[2:].partition("=")[0].rstrip(">")
+        is_named = word.lower() == leaf.tag.lower() or own.stands_for(word)
+        is_meant = is_named or value_end.startswith(written) or re.match(own.half_end, written)
+        if following is None or not is_meant or not _shows_end(block, following):
             return at + 1
     except UndecidedError:
         if not block.reading.final:
@@ -203,11 +305,10 @@ def _read_wrong_end(block: Block, leaf: Leaf, text: str, at: int) -> int:
     if f"<{word}" in block.source_of(leaf.start, block.base + at):
         leaf.begun += 1
         return at + 1
-    written = text[at:after]
-    _end_value(block, leaf, block.base + at, written)
-    message = f"{written!r:.80} ended the value, not {pairs.value_end}"
+    _end_value(block, leaf, block.base + at)
+    message = f"{written!r:.80} ended the value, not {value_end}"
     block.note(Code.MISMATCHED_END_TAG, block.base + at, message, leaf.start)
-    return after
+    return at + len(written)
 
 
 def _begins_unread(block: Block, text: str, at: int) -> bool:
@@ -215,17 +316,22 @@ def _begins_unread(block: Block, text: str, at: int) -> bool:
     declares, but not one?"""
     pairs, shape = block.delimiters.pairs, block.shape
     here = block.delimiters.skip_layout(text, at)
-    if shape is None or here - at > OPENER_SPACE:
+    if here - at > OPENER_SPACE:
+        return False
+    # What is left of a delimiter, or one that may not come here.
+    if text.startswith(block.delimiters.beginnings, here) or ask(block, here, ENDS, _DAMAGED, final=True):
+        return True
+    if shape is None:
         return False
     # The start of an argument, up to the last `>` of one that has as many as the delimiter. Its first character may be
-    # missing, or another one before it. Where there is a delimiter before values, the name may come after it. Without
-    # groups it is cut off.
+    # missing, or another one before it, or all of the delimiter. Where there is a delimiter before values, the name may
+    # come after it. Without groups it is cut off.
     rest, count = pairs.key[1:], pairs.key.count(">", 0, -1)
     inside = rf"[^>\r\n]{{0,{NAME_LENGTH}}}"
     name = rf">([^<>\r\n]{{0,{NAME_LENGTH}}})" if pairs.value else "()"
-    begins = (
-        rf"(?=<|(?s:.)?{whole_of(rest)}|(?s:.){whole_of(pairs.key)})((?:{inside}>){{0,{count}}}{inside})(?:{name})?"
-    )
+    bare, whole, key_end = rf"[^<>\r\n]{{1,{NAME_LENGTH}}}", whole_of(pairs.key), whole_of(pairs.key_end)
+    begins = rf"(?=<|(?s:.)?{whole_of(rest)}|(?s:.){whole}|{bare}{key_end})((?:{inside}>){{0,{count}}}{inside})"
+    begins += f"(?:{name})?|{bare}(?:{cut_of(pairs.key_end)}|)\\Z"
     found = re.compile(rf"{begins}|(?s:.)?<?(?:{cut_of(rest)}|)\Z").match(text, here)
     if found is None:
         return False

@@ -33,6 +33,8 @@ SPACE: Final = f"[{SPACES}]{{0,{OPENER_SPACE}}}+"
 LAYOUT: Final = rf"(?![{SPACES}\\n]{{{OPENER_SPACE + 1}}})(?:[{SPACES}]|\\n)*+(?:\\\Z)?"
 """White space between delimiters, and `\\n`, which some models write where a template has a line break. Only white
 space if a delimiter comes before the name of the tool."""
+ENDS: Final = "value_end key value any_end any_closer any_name any_opener"
+"""What a value may end before, or belongs to an example in it: that may be written in any form of the dialect."""
 NAME: Final = rf"\w[^\s<>{{}}()*?|$\[\]\"'`\\]{{0,{NAME_LENGTH - 1}}}+(?:[ \t]+(?=[<{{\\]|\r?\n|\Z))?+"
 """The name of a tool that no delimiter ends."""
 _ATTRIBUTES_LENGTH: Final = 512
@@ -100,11 +102,26 @@ class Delimiters:
 
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
+        self.forms = (dialect.base or dialect).forms
         self.pairs = dialect.pairs or Pairs()
-        around = self.pairs.value_end, self.pairs.key, self.pairs.key_end, self.pairs.value
+        written = (dialect.base or dialect).written
+        has_none = written is not None and written.writing is not None and "\n" not in written.writing.after_value
+        self.has_breaks = self.pairs.framing or not (has_none or self.pairs.tag_mark)
+        """Whether a line break at the end of a value may not belong to it."""
+        end = self.pairs.value_end
+        self.half_end = re.escape(end[: len(end) // 2 + 1])
+        """A pattern of the beginning of the delimiter after a value, by which it is known."""
+        others = self.pairs.key, self.pairs.name, self.pairs.end, dialect.opener, dialect.closer
+        self.beginnings = (
+            *(each[: len(each) // 3 + 1] for each in others if each),
+            *(each[1:] for each in others if each),
+        )
+        """What is left of what may come after that, by which each is known: the beginning, or all but one character."""
+        self.before_end = *self._held("any_value_end"), *self._held("any_end"), "/" + self.pairs.name_end, "}"
+        """What may come before the end of a call."""
+        around = end, self.pairs.key, self.pairs.key_end, self.pairs.value
         self.words = [_NOT_IN_NAME.sub("", each).lower() for each in around]
         """The names in the delimiter after a value, and in the others around it, in small letters."""
-        self.ends = f"value_end key end closer {'name' if self.pairs.name else 'opener'}"  # what may end a value
         self._pattern = cache(self._make_pattern)
         self.in_value = lru_cache(maxsize=256)(self._make_stops)
 
@@ -125,8 +142,10 @@ class Delimiters:
         return "|".join(map(whole_of, delimiters)), "|".join(map(cut_of, delimiters))
 
     def _held(self, field: str) -> list[str]:
-        held = getattr(self.pairs if hasattr(self.pairs, field) else self.dialect, field)
-        return [*filter(None, (held,) if isinstance(held, str) else held)]
+        name = field.removeprefix("any_")
+        forms = self.forms if name != field else (self.dialect,)
+        held = [getattr(form.pairs or Pairs() if hasattr(self.pairs, name) else form, name) for form in forms]
+        return [*dict.fromkeys(each for one in held for each in ((one,) if isinstance(one, str) else one) if each)]
 
     def look(self, text: str, at: int, fields: str, gap: str = LAYOUT) -> Found:
         """The first of the delimiters in these fields that comes at `at`, after `gap`."""
@@ -149,8 +168,7 @@ class Delimiters:
         pairs, token = self.pairs, self.pairs.tag_mark
         if token:
             return re.compile(rf"{re.escape(token)}|(?:{cut_of(token)})\Z")
-        delimiters = (pairs.name, pairs.end, pairs.key, pairs.value, pairs.value_end)
-        begins = {each[1:3] for each in (*delimiters, self.dialect.opener, self.dialect.closer) if each[:1] == "<"}
+        begins = {each[1:3] for field in ENDS.split() for each in self._held(field) if each[:1] == "<"}
         if pairs.value_end.startswith("</"):
             words = [*filter(None, self.words)]
             letters = {letter.lower(), *(word[0] for word in (*words, *_PART_OF_NAME.findall(words[0])))}
@@ -171,7 +189,7 @@ class Delimiters:
         found = self.look(text, start, field, before(getattr(self.pairs, field), "<\r\n", most))
         if found is MORE:
             raise UndecidedError
-        if not found:
+        if not found or (attribute and found[1].count('"') % 2):
             return None
         name, kind = found[1].removesuffix("/"), ""
         if attribute:

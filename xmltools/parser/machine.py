@@ -94,7 +94,8 @@ def run_of_value(block: Block, leaf: Leaf) -> ValueRun | None:
     pairs = block.dialect.pairs
     stops = block.delimiters.in_value(leaf.tag[0])
     begins = pairs.tag_mark[:2] or "<"
-    return begins, _framed(stops.pattern) if pairs.framing else stops, pairs.value_end, bool(pairs.framing)
+    has_breaks = block.delimiters.has_breaks
+    return begins, _framed(stops.pattern) if has_breaks else stops, pairs.value_end, has_breaks
 
 
 @lru_cache(maxsize=256)

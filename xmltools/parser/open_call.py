@@ -22,6 +22,7 @@ from xmltools.dialects import Body, Dialect, plain, spellings
 from xmltools.errors import Code, Repair
 from xmltools.models.events import ArgumentDelta, Event
 from xmltools.parser.decode_text import TextReader
+from xmltools.parser.delimited_starts import begins_any
 from xmltools.parser.delimiters import SPACE, known_delimiters
 from xmltools.parser.json_deltas import JSONObject
 from xmltools.parser.limits import Limits
@@ -223,9 +224,28 @@ class Ending:
     """What decides where the open leaf ends: text whose meaning is open, put aside; the end of a CDATA section that is
     not confirmed, or -1, and the end tag that may be the leaf's; those that an example claims, which may turn out to be
     its end after all, and the reader that makes no deltas until then; the last two `]]>` of the text that is being
-    read; and the leaves that an end tag around them has ended, with that."""
+    read; and the leaves that an end tag around them has ended, with that.
 
-    __slots__ = ("aside", "candidate", "claimed", "ended_around", "held_reader", "last_ends", "section")
+    Between delimiters: how many `calls` have begun in the value, and not ended; and had so where each open block began.
+    A block `claims` all ends until its first call begins, since its own is often left out. `begun`: where the last of
+    these starts ended. `arguments` have begun and not ended: each is the place of its value, negative if it claims no
+    end. And the place where the open call may be `over`, or -1."""
+
+    __slots__ = (
+        "arguments",
+        "aside",
+        "begun",
+        "blocks",
+        "calls",
+        "candidate",
+        "claimed",
+        "claims",
+        "ended_around",
+        "held_reader",
+        "last_ends",
+        "over",
+        "section",
+    )
     candidate: Candidate
 
     def __init__(self) -> None:
@@ -235,6 +255,11 @@ class Ending:
         self.held_reader: TextReader | None = None
         self.last_ends: tuple[int, int] | None = None
         self.ended_around: dict[str, str] = {}
+        self.calls = 0
+        self.blocks: list[int] = []
+        self.arguments: list[int] = []
+        self.claims = False
+        self.begun = self.over = -1
 
 
 class Stray:
@@ -251,7 +276,7 @@ class Stray:
         self.lost = -1
 
 
-_NO_ENDING: Final = Ending()
+NO_ENDING: Final = Ending()
 _NO_STRAY: Final = Stray()
 # Of blocks in which nothing is in doubt, and nothing stray was met. All blocks share these two, so `own_ending` and
 # `own_stray` make others before something else is written.
@@ -356,7 +381,7 @@ class Block:
         self.state: int = State.BODY if dialect.tool_name else _first_state(dialect)
         self.is_bare = opener == 0 and dialect.pairs is not None  # it has no start tag
         self.base = 0  # where the text that is being read begins in the stream
-        self.ending = _NO_ENDING
+        self.ending = NO_ENDING
         self.stray = _NO_STRAY
 
     @property
@@ -631,7 +656,7 @@ class Block:
 
     def own_ending(self) -> Ending:
         """The record of the leaf's end, to be written."""
-        if self.ending is _NO_ENDING:
+        if self.ending is NO_ENDING:
             self.ending = Ending()
         return self.ending
 
@@ -669,15 +694,25 @@ def read_skipped(block: Block, text: str, at: int) -> int:
 
 def skip_broken(block: Block, text: str, at: int) -> int:
     """State: in a call of another dialect than Forge's that can't be read. It goes on to its end delimiter, to the next
-    call where a token says that, or, without an end delimiter, to the end of the turn."""
+    call, or, without an end delimiter, to the end of the turn. Arguments on the way are read: examples in them are not
+    the next call."""
     dialect, own = block.dialect, block.delimiters
     has_end = dialect.closer and not dialect.may_lack_end
     ends_itself = block.is_bare or not has_end
     fields = f"closer{' end' * (ends_itself or dialect.many)}{' turn_ends' * (not has_end)}"
     if (dialect.pairs is not None or dialect.is_sure) and not dialect.is_bare:
-        fields += " opener"
+        fields += f" opener key{' name' * own.pairs.bare}"
     found = own.find(text, at, fields)
-    while found.lastgroup == "end" and not ends_itself:
+    while found.lastgroup == "name" or (found.lastgroup == "end" and not ends_itself):
+        if found.lastgroup == "name":
+            begins = begins_any((dialect,), text, found.start(), found["name"])
+            if begins is MORE and not block.reading.final:
+                return found.start() if found.start() > at else -1
+            if begins:
+                block.again = dialect.many and not block.is_bare
+                break
+            found = own.find(text, found.end(), fields)
+            continue
         # Another call in the same section, or the end of that, shows that this is the end.
         after = own.look(text, found.end(), _AFTER, SPACE)
         while after and after.lastgroup == "fillers":
@@ -690,5 +725,8 @@ def skip_broken(block: Block, text: str, at: int) -> int:
         found = own.find(text, found.end(), fields)
     if found.lastgroup == "cut":
         return found.start() if found.start() > at else -1
+    if found.lastgroup == "key":
+        block.state = State.PAIRS
+        return found.start()
     block.done = True
     return found.end() if found.lastgroup in ("closer", "end") else found.start()

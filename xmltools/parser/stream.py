@@ -323,7 +323,7 @@ class Parser:
                 place = outside.emit_text(text, at, size) if self._spent else outside.read(text, at)
                 if (opening := outside.opening) is not None:
                     outside.opening = None
-                    end = self._read_whole(opening, text, base) if self._is_whole else 0
+                    end = self._read_whole(opening, text, base) if self._is_whole and not self._decided else 0
                     if end:
                         place = end
                     else:
@@ -383,6 +383,8 @@ class Parser:
             block.note_opener(Code.CODE_FENCE, "the block was in a code fence")
         if self._outside.is_unclosed:
             block.note_opener(Code.MISSING_END_TAG, "the reasoning before the call was not closed")
+        if self._decided and dialect.pairs is not None:
+            block.note_opener(Code.MISSING_END_TAG, "a value before the call had no end that is sure")
         if dialect.name != self._dialect.name:
             block.note_opener(Code.FOREIGN_DIALECT, f"the call was written as in the dialect {dialect.name}")
         if dialect.arguments and word != dialect.block and not dialect.in_line:
@@ -491,7 +493,7 @@ class Parser:
             return
         again = end_in_call(block, rest, self._run.pos, self._decided)
         self._run.pos -= len(again or "")
-        if again is None or block.error is not None:
+        if again is None or block.done:
             text = block.raw.take()
             self._end_block(block, self._run.pos, text, self._run.pos - len(text))
         if again is not None:
