@@ -97,7 +97,8 @@ def begin_pair(block: Block, begins: Delimiter) -> int:
     if len(pairs.key_end) > 1 and (twice := ask(block, after, "key_end", "")):
         block.note(Code.STRAY_TEXT, block.base + after, f"skipped a second {pairs.key_end}", block.base + after)
         after = twice.end()
-    after = after_break(block, after)
+    if pairs.framing:
+        after = after_break(block, after)
     section = ask(block, after, "cdata", SPACE) if pairs.cdata else None
     after = section.end() if section else after
     element, child = Element(name, place), top.shape.child(name)

@@ -17,7 +17,7 @@ from xmltools.parser.end_tags import end_leaf
 from xmltools.parser.open_call import NO_ENDING, Block, Leaf, State
 from xmltools.syntax.element_tree import Element
 from xmltools.syntax.late_patterns import late_pattern
-from xmltools.syntax.markup import MORE, NAME_LENGTH, OPENER_SPACE, SPACES
+from xmltools.syntax.markup import MORE, NAME_LENGTH, OPENER_SPACE, SPACES, skip_space
 
 _AFTER_SECTION: Final = rf"[{SPACES}]{{0,{OPENER_SPACE - 3}}}+"
 SECTION_END: Final = re.compile(r"\]\]>|\]\]?\Z")
@@ -26,6 +26,7 @@ _DAMAGE: Final = 16
 """Characters of an end delimiter that are not as they should be."""
 _DAMAGED: Final = f"(?:<[^<>{SPACES}]{{0,{_DAMAGE}}}>?{SPACE})?"
 _CLOSED: Final = {"[": "]", "{": "}"}
+_OTHER: Final = ("",)
 _MOST_BEGUN: Final = 8
 """Elements in a value whose end tags may stand for its own: after so many, none does."""
 _KEY_WORD = late_pattern(r"[^\s<>=\"'/]+")
@@ -87,11 +88,16 @@ def _read_tag(block: Block, leaf: Leaf, text: str, at: int) -> int:
 
 def _read_end(block: Block, leaf: Leaf, text: str, at: int) -> int:
     """The place after what begins as a delimiter, at `at`, which ends the value or is content."""
-    pairs, place, ending = block.delimiters.pairs, block.base + at, block.own_ending()
+    pairs, place, ending = block.delimiters.pairs, block.base + at, block.ending
     found = ask(block, at, ENDS, "")
     if found is None:
         return _read_wrong_end(block, leaf, text, at)
     field, is_claimed = str(found.lastgroup), ending.claims or ending.calls > 0
+    is_free = field == "value_end" and not (is_claimed or set(ending.arguments) - {_OTHER})
+    if is_free and _may_follow(block, found.end(), again=not ending.arguments):
+        _end_value(block, leaf, place)
+        return found.end()
+    ending = block.own_ending()
     if field in ("any_name", "any_opener"):
         begins = begins_any(block.delimiters.forms, text, at, found[field])
         if begins is MORE and not block.reading.final:
@@ -111,13 +117,10 @@ def _read_end(block: Block, leaf: Leaf, text: str, at: int) -> int:
         return _refuse(block, leaf, at, f"{pairs.key_end} and {pairs.value}")
     elif field != "value_end":
         return _meet_argument(block, leaf, found)
-    elif max(ending.arguments, default=-1) < 0 and _may_follow(block, found.end(), again=not ending.arguments):
-        _end_value(block, leaf, place)
     elif ending.arguments:
-        value = block.source_of(abs(ending.arguments[-1]), place).strip(SPACES)
-        if value[:1] not in _CLOSED or value[-1] == _CLOSED[value[0]]:  # otherwise it is in a string
+        if _tail(block, leaf, place).endswith(ending.arguments[-1]):  # otherwise it is in a string
             ending.arguments.pop()
-            _doubt(block, leaf, place)
+        _doubt(block, leaf, place)
     elif _begins_unread(block, text, found.end()):
         return _refuse(block, leaf, at, f"{pairs.value_end} and the next argument")
     else:
@@ -155,12 +158,15 @@ def _give_up(block: Block, leaf: Leaf, place: int) -> None:
 def _end_value(block: Block, leaf: Leaf, end: int, missing: str = "") -> None:
     """The value ends at `end` in the stream: before a line break there, if the dialect writes one, or if its delimiter
     is `missing` and it writes one after that."""
-    told = _before_break(block, leaf, leaf.literal if leaf.literal >= 0 else end)
+    told = end
     if leaf.literal >= 0:
-        leaf.reader = block.ending.held_reader
-    if missing or block.delimiters.pairs.framing:
-        end = _before_break(block, leaf, end)
-    block.emit_cdata(block.source_of(told, end))
+        told, leaf.reader = leaf.literal, block.ending.held_reader
+    if block.delimiters.has_breaks:
+        told = _before_break(block, leaf, told)
+        if missing or block.delimiters.pairs.framing:
+            end = _before_break(block, leaf, end)
+    if told < end:
+        block.emit_cdata(block.source_of(told, end))
     leaf.sections.append(end)
     block.ending = NO_ENDING
     end_leaf(block, leaf, end)
@@ -171,7 +177,7 @@ def _end_value(block: Block, leaf: Leaf, end: int, missing: str = "") -> None:
 
 def _before_break(block: Block, leaf: Leaf, end: int) -> int:
     """The place of a line break that may lay out what follows at `end`, or that place."""
-    tail = block.source_of(max(leaf.start, end - 2), end) if block.delimiters.has_breaks and not leaf.decided else ""
+    tail = "" if leaf.decided else block.source_of(max(leaf.start, end - 2), end)
     return end - (2 if tail.endswith("\r\n") else tail.endswith(("\n", "\r")))
 
 
@@ -221,20 +227,25 @@ def _meet_argument(block: Block, leaf: Leaf, found: Delimiter) -> int:
         leaf.start = leaf.sections[0] = block.base + after
         block.note(Code.STRAY_TEXT, place, f"the value of {name!r} began twice")
         return after
-    is_new = _is_new(block, name)
-    if is_new:
+    if _is_new(block, name):
+        here = skip_space(block.reading.text, after)
+        if here == len(block.reading.text) and not block.reading.final and here - after <= OPENER_SPACE:
+            raise UndecidedError
+        ending.arguments.append(_CLOSED.get(block.reading.text[here : here + 1], ""))
         _doubt(block, leaf, place)
-    if is_new or found.lastgroup == "key":
-        ending.arguments.append((block.base + after) * (1 if is_new else -1))
+    elif found.lastgroup == "key":
+        ending.arguments.append(_OTHER)
     return after
 
 
 def _meet_end(block: Block, leaf: Leaf, found: Delimiter, *, is_last: bool) -> None:
     """The end of a call in a value, or of a block if it `is_last`, ends an example, or else perhaps the open call."""
     ending, own, pairs, place = block.ending, block.delimiters, block.delimiters.pairs, block.base + found.end(1)
-    inside = block.source_of(max(ending.begun, leaf.start), place)
+    is_near = place - ending.begun <= OPENER_SPACE
+    is_first = is_near and "<" not in block.source_of(max(ending.begun, leaf.start), place)
+    is_mention = not is_first and not _tail(block, leaf, place).endswith(own.before_end)
     first = ending.blocks[-1] if ending.blocks else 0
-    if (ending.calls or ending.blocks) and "<" in inside and not inside.rstrip(SPACES).endswith(own.before_end):
+    if is_mention and (ending.calls or ending.blocks):
         pass  # it is only mentioned in the example
     elif is_last and ending.blocks:
         if ending.calls == first:
@@ -250,6 +261,11 @@ def _meet_end(block: Block, leaf: Leaf, found: Delimiter, *, is_last: bool) -> N
         if is_last or _is_at_line_start(block, found.end(1)):
             _doubt(block, leaf, place)
         ending.over = place
+
+
+def _tail(block: Block, leaf: Leaf, place: int) -> str:
+    """The end of the value before `place`, without white space."""
+    return block.source_of(max(leaf.start, place - OPENER_SPACE), place).rstrip(SPACES)
 
 
 def _doubt(block: Block, leaf: Leaf, place: int) -> None:

@@ -228,8 +228,8 @@ class Ending:
 
     Between delimiters: how many `calls` have begun in the value, and not ended; and had so where each open block began.
     A block `claims` all ends until its first call begins, since its own is often left out. `begun`: where the last of
-    these starts ended. `arguments` have begun and not ended: each is the place of its value, negative if it claims no
-    end. And the place where the open call may be `over`, or -1."""
+    these starts ended. `arguments` have begun and not ended: each is what its value ends with, in a tuple if
+    it claims no end. And the place where the open call may be `over`, or -1."""
 
     __slots__ = (
         "arguments",
@@ -257,7 +257,7 @@ class Ending:
         self.ended_around: dict[str, str] = {}
         self.calls = 0
         self.blocks: list[int] = []
-        self.arguments: list[int] = []
+        self.arguments: list[str | tuple[str]] = []
         self.claims = False
         self.begun = self.over = -1
 

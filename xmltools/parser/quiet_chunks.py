@@ -87,6 +87,7 @@ class Run:
         self.mode = NEW
         self.kind = self._direct = OTHER
         self.char = self.pair = ""
+        self.edge = SPACES  # what may come before the end of a value, and be no part of it
         self.path: Path = ()  # of the deltas
         self.pieces = pieces  # where the text goes, for those who read it later
         self.mark = GATHER  # where in the stream they get it
@@ -213,7 +214,7 @@ class Run:
                 self.reader = leaf.reader
                 self._wait, self._tag, self._around = END_PART, leaf.tag, around_clean(block, leaf)
             else:
-                self._wait = _part_of(end)
+                self._wait, self.edge = _part_of(end), "\r\n"
         elif held and held[0] == "<" and ">" not in held and (state not in _TAILS or held[1:2] == "/"):
             most = self._choose_tag(_TAG_NAME, HELD)
         else:
@@ -235,6 +236,7 @@ class Run:
         self.finds, self._wait, self._around = _CLEAN_STOPS, END_PART, block.stack[-1].tag
         self.path = block.reading.told_path
         self._is_silent = False
+        self.edge = SPACES
         self.pieces = self._waiting
         self.mark = min(self.pos + LONG - told, block.start + size - 1)
 

@@ -179,7 +179,7 @@ class Parser:
             return [event]
         if (
             mode == VALUE
-            or (mode == FRAMED and "&" not in chunk and (chunk.isprintable() or chunk[-1] > " "))
+            or (mode == FRAMED and "&" not in chunk and (chunk.isprintable() or chunk[-1] not in run.edge))
             or (mode == JSON and "\\" not in chunk)
         ):
             run.pos = end
