@@ -12,7 +12,7 @@ from typing import Final
 from xmltools.errors import Code
 from xmltools.parser.delimited_keys import after_break, ask, follows, note_missing, read_key, tag_at, tags
 from xmltools.parser.delimited_starts import begins_any
-from xmltools.parser.delimiters import ENDS, SPACE, Delimiter, UndecidedError, cut_of, whole_of
+from xmltools.parser.delimiters import ENDS, SPACE, Delimiter, UndecidedError
 from xmltools.parser.end_tags import end_leaf
 from xmltools.parser.open_call import NO_ENDING, Block, Leaf, State
 from xmltools.syntax.element_tree import Element
@@ -25,6 +25,7 @@ SECTION_END: Final = re.compile(r"\]\]>|\]\]?\Z")
 _DAMAGE: Final = 16
 """Characters of an end delimiter that are not as they should be."""
 _DAMAGED: Final = f"(?:<[^<>{SPACES}]{{0,{_DAMAGE}}}>?{SPACE})?"
+_BARE: Final = rf"(?:.?<[^<\r\n]{{0,{NAME_LENGTH}}}?|[^\s<]{{0,{NAME_LENGTH}}}?)"
 _CLOSED: Final = {"[": "]", "{": "}"}
 _OTHER: Final = ("",)
 _MOST_BEGUN: Final = 8
@@ -330,32 +331,17 @@ def _read_wrong_end(block: Block, leaf: Leaf, text: str, at: int) -> int:
 def _begins_unread(block: Block, text: str, at: int) -> bool:
     """Is the text after the value's own end, from `at` on, meant for the start of another argument that the tool
     declares, but not one?"""
-    pairs, shape = block.delimiters.pairs, block.shape
-    here = block.delimiters.skip_layout(text, at)
+    pairs, here = block.delimiters.pairs, block.delimiters.skip_layout(text, at)
     if here - at > OPENER_SPACE:
         return False
     # What is left of a delimiter, or one that may not come here.
     if text.startswith(block.delimiters.beginnings, here) or ask(block, here, ENDS, _DAMAGED, final=True):
         return True
-    if shape is None:
-        return False
-    # The start of an argument, up to the last `>` of one that has as many as the delimiter. Its first character may be
-    # missing, or another one before it, or all of the delimiter. Where there is a delimiter before values, the name may
-    # come after it. Without groups it is cut off.
-    rest, count = pairs.key[1:], pairs.key.count(">", 0, -1)
-    inside = rf"[^>\r\n]{{0,{NAME_LENGTH}}}"
-    name = rf">([^<>\r\n]{{0,{NAME_LENGTH}}})" if pairs.value else "()"
-    bare, whole, key_end = rf"[^<>\r\n]{{1,{NAME_LENGTH}}}", whole_of(pairs.key), whole_of(pairs.key_end)
-    begins = rf"(?=<|(?s:.)?{whole_of(rest)}|(?s:.){whole}|{bare}{key_end})((?:{inside}>){{0,{count}}}{inside})"
-    begins += f"(?:{name})?|{bare}(?:{cut_of(pairs.key_end)}|)\\Z"
-    found = re.compile(rf"{begins}|(?s:.)?<?(?:{cut_of(rest)}|)\Z").match(text, here)
-    if found is None:
-        return False
-    if found.end() == len(text) and found.end() - here < 2 * NAME_LENGTH and not block.reading.final:
-        raise UndecidedError
-    names = (*_KEY_WORD.findall(found[1] or ""), (found[2] or "").strip(SPACES))
-    named = {each for name in names for each in (name, name.lower()) if shape.has_property(each)}
-    return not named <= block.fields
+    # A tag, or what ends as the name of an argument does.
+    gap = rf"(?:.?<)?[^<\r\n]{{0,{NAME_LENGTH}}}?" if pairs.key_attribute else _BARE
+    found = ask(block, here, "key_end", gap, final=True) or ask(block, here, "bracket", gap, final=True)
+    names = _KEY_WORD.findall(found[1]) if found and block.shape is not None else ()
+    return any(_is_new(block, each) or _is_new(block, each.lower()) for each in names)
 
 
 # -- elements in a value -----------------------------------------------------------------------------------------------

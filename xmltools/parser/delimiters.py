@@ -64,6 +64,7 @@ _OTHERS: Final = {
     "member": (rf'\{{{SPACE}"', rf"\{{{SPACE}"),
     "members": (rf'\{{{SPACE}["}}]', rf"\{{{SPACE}"),
     "tag": ("<", ""),
+    "bracket": (">", ""),
     "text": (rf"[^{SPACES}<{{]", ""),
     "cdata": (whole_of(CDATA_OPEN), cut_of(CDATA_OPEN)),
     "line_break": (r"\r?\n", r"\r"),
