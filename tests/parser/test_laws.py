@@ -523,7 +523,7 @@ def test_any_string(text: str, tool_set: str) -> None:
     case=cases(),
     strict=st.booleans(),
     sizes=st.tuples(*[st.integers(1, 300)] + [st.integers(1, 6)] * 3),
-    code_fences=st.sampled_from(["call", "text"]),
+    code_fences=st.sampled_from(["last", "call", "text"]),
 )
 def test_small_limits(case: Case, strict: bool, sizes: tuple[int, ...], code_fences: str) -> None:
     """1, 2 and 4 with limits so small that every block meets one."""

@@ -104,6 +104,12 @@ _ERRORS: dict[Code, tuple[str, str, str]] = {
         '<tool>\n[{"tool_name": "add", "arguments": {"a": 1, "b": 2}}]\n</tool>',
         _ADD,
     ),
+    Code.FENCED_CALL: (
+        "The reply ends with a block in a code fence, and an earlier block in a code fence was only shown. Nobody "
+        "knows whether the last one is meant.",
+        f"For example:\n\n```xml\n{_ADD}\n```\n\nNow for all of them:\n\n```xml\n{_ADD}\n```",
+        _ADD,
+    ),
 }
 
 _REPAIRS: dict[Code, tuple[str, str, str]] = {
@@ -368,6 +374,12 @@ _NOTICES = {
         'JSON in <tool_call>, <function=name>, <invoke name="name">, an element named as a tool, and JSON in a code '
         "fence. Often the model was trained to write calls so, and no instructions told it otherwise.",
         _HERMES,
+        _ADD,
+    ),
+    Code.SHOWN_CALL: (
+        "A block is in a code fence, and the reply goes on after it, or that fence is in another one. The block was "
+        "taken for an example: it is not run, and stays text.",
+        f"```xml\n{_ADD}\n```\n\nThis is how I add.\n\nShall I?",
         _ADD,
     ),
 }

@@ -59,8 +59,9 @@ def conclude(block: Block, end: int, text: str, base: int, strict: bool) -> Tool
         if forbidden >= 0 and dialect.body is _ELEMENTS:
             block.note(Code.FORBIDDEN_CHARACTER, base + forbidden, f"{text[forbidden]!r} is no character of XML")
         repairs = sorted([*block.repairs.values(), *reading.repairs], key=_PLACE)
-        if strict and repairs:
-            raise NoCallError(repairs[0].code, f"strict: {repairs[0].message}", repairs[0].offset)
+        for repair in repairs:
+            if strict or repair.code.is_error:
+                raise NoCallError(repair.code, f"{'strict: ' if strict else ''}{repair.message}", repair.offset)
         return ToolCall.unchecked(
             id=block.reading.call_id or "",
             name=block.name,

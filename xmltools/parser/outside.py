@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 from xmltools.dialects import Dialect
 from xmltools.models.events import Event, Noticed, ReasoningDelta, Skipped, TextDelta
 from xmltools.parser.call_start import CallStarts
+from xmltools.parser.fenced_calls import FencedCalls
 from xmltools.parser.foreign import ForeignCalls
 from xmltools.parser.limits import Limits
 from xmltools.parser.openers import Openers, forms_at, starts_of
@@ -52,7 +53,7 @@ class Outside:
         *,
         in_reasoning: bool,
         brackets: bool,
-        fenced_calls: bool,
+        code_fences: str,
         others: tuple[Dialect, ...],
         knows_tags: bool,
     ) -> None:
@@ -74,9 +75,10 @@ class Outside:
         self._starts = starts = starts_of(dialect, tags, tools, others, knows_tags)
         self._prose = prose = Shown(starts.words, limits.block_size)
         self._foreign = ForeignCalls(toolbox, dialect, starts.own_names, prose, limits)
-        self._calls = CallStarts(starts, toolbox, limits, prose, fenced_calls)
+        self._calls = CallStarts(starts, toolbox, limits, prose, code_fences != "text")
         self.brackets = Brackets() if brackets else None
         self.events: list[Event] = []
+        self.fenced = FencedCalls(self.events, limits.block_size, waits=code_fences == "last")
         self.pieces: list[str] = []  # text that was not yet given to those that follow it
         names = (*tags, *(end for _, end in dialect.thoughts)) if in_reasoning else ()
         if names:
@@ -264,15 +266,16 @@ class Outside:
 
     def _skip_layout(self, text: str, at: int, end: int) -> None:
         """White space after a call or a region lays it out: it is not text, but its lines are lines."""
-        self._skip(at, end)
+        self._skip(at, end, text[at:end] if self._is_blank else "")
         self._prose.take(text[at:end])
 
-    def _skip(self, start: int, end: int) -> None:
-        """The characters from `start` to `end` in the text that is being read are not text."""
+    def _skip(self, start: int, end: int, space: str = "") -> None:
+        """The characters from `start` to `end` in the text that is being read are not text: `space` next
+        to a call, or anything else."""
         if end > start:
             base = self._calls.base
             self.gather(is_all=False)
-            self.events.append(Skipped((base + start, base + end)))
+            self.events.append(Skipped((base + start, base + end), space))
             self._foreign.at = base + end
 
     def _read_opener(self, text: str, at: int, lead: int, word: str) -> int:
@@ -284,7 +287,7 @@ class Outside:
         prose.settle()
         if word in starts.dialect.turn_ends:
             end = at + len(word)
-            if prose.may_hide:  # it is only shown
+            if prose.may_hide and not prose.is_closing:  # it is only shown
                 return self.emit_text(text, lead, end)
             self.end_text()
             self._skip(lead, end)
@@ -311,7 +314,8 @@ class Outside:
         if isinstance(start, int):
             return self._open_region(text, at, lead, word, start)
         self.end_text()
-        self._skip(lead, at)
+        self.fenced.meet(prose)
+        self._skip(lead, at, text[lead:at])
         dialect, end = start
         self.opening = Opening(calls.base + at, max(end - at, 0), word, dialect)
         return at

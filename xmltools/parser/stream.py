@@ -51,7 +51,8 @@ class Parser:
     strings, lists and dicts. `strict`: the first repair of a block makes it an error. `reasoning_tags`: names of
     the elements with reasoning. `starts_in_reasoning`: the prompt has opened one already. `bracket_reasoning`:
     paragraphs in square brackets are reasoning (old Forge models), except code fences and lists in JSON.
-    `code_fences`: `"call"` parses blocks in Markdown fences with a repair, `"text"` leaves them as text.
+    `code_fences`: blocks in Markdown fences are calls, with a repair, where the reply ends with them (`"last"`) or
+    everywhere (`"call"`), or stay text (`"text"`).
     `argument_deltas`: False leaves `ArgumentDelta` out, which is faster if only whole calls are wanted. `limits`: what
     a block may contain. `new_id`: makes the ids of calls, in their order. `dialect`: how calls
     are written. `also`: calls of given tools in other dialects are read too, with a repair; `"known"` means all
@@ -88,15 +89,15 @@ class Parser:
         reasoning_tags: Sequence[str] | None = None,
         starts_in_reasoning: bool = False,
         bracket_reasoning: bool = False,
-        code_fences: str = "call",
+        code_fences: str = "last",
         argument_deltas: bool = True,
         limits: Limits | None = None,
         new_id: Callable[[], str] = random_id,
         dialect: Dialect | str = FORGE,
         also: Also = None,
     ) -> None:
-        if code_fences not in ("call", "text"):
-            raise XMLToolsError(f"code_fences: expected 'call' or 'text', got {code_fences!r}")
+        if code_fences not in ("last", "call", "text"):
+            raise XMLToolsError(f"code_fences: expected 'last', 'call' or 'text', got {code_fences!r}")
         dialect = named(dialect)
         if bracket_reasoning and dialect.layout:
             # White space before a line is not text there, so nobody knows where a line begins.
@@ -117,7 +118,7 @@ class Parser:
             self._limits,
             in_reasoning=starts_in_reasoning,
             brackets=bracket_reasoning,
-            fenced_calls=code_fences == "call",
+            code_fences=code_fences,
             others=others if self._toolbox is not None else (),
             knows_tags=reasoning_tags is not None,
         )
@@ -260,12 +261,12 @@ class Parser:
             run.choose_prose(self._outside, self._spent)
         else:
             run.choose(self._block, self._limits.block_size)
+        if self._outside.fenced.is_waiting:
+            run.mode = OTHER
         return self._take_events()
 
     def _take_events(self) -> list[Event]:
-        events = self._events.copy()
-        self._events.clear()
-        return events
+        return self._outside.fenced.take(self._block is not None, self._run.mode == CLOSED)
 
     def _check(self, chunk: object) -> None:
         """Raise if `chunk` cannot be taken."""
@@ -380,7 +381,8 @@ class Parser:
             message = f"the reply has more than {self._limits.blocks} tool calls; what follows was read as text"
             block.give_up(Code.LIMIT_EXCEEDED, message, block.start)
         if self._outside.is_fenced:
-            block.note_opener(Code.CODE_FENCE, "the block was in a code fence")
+            code = Code.FENCED_CALL if self._outside.fenced.refuses else Code.CODE_FENCE
+            block.note_opener(code, "the block was in a code fence")
         if self._outside.is_unclosed:
             block.note_opener(Code.MISSING_END_TAG, "the reasoning before the call was not closed")
         if dialect.name != self._dialect.name:
@@ -438,6 +440,8 @@ class Parser:
         if block.dialect.in_line and text[end - base - 1 : end - base] == "\n":
             self._outside.begin_line()
         verdict = conclude(block, end, text, base, self._strict)
+        if self._outside.fenced.is_waiting:
+            self._outside.fenced.keep(block, verdict, text[block.start - base : end - base])
         self._reading.text = ""
         if isinstance(verdict, CallError):
             self._release(verdict.code is Code.TRUNCATED)
