@@ -69,13 +69,13 @@ class FencedCalls:
         self._room -= len(source)
         self._is_shown |= self._room < 0
         start, name = block.start, block.name
-        if isinstance(verdict, CallError) and verdict.code is Code.LIMIT_EXCEEDED:  # the source is not whole
+        if isinstance(verdict, CallError) and (verdict.code is Code.LIMIT_EXCEEDED or not block.raw.is_whole):
             self._texts[start] = [CallFailed(verdict)]
             return
-        message = f"a call{f' of {name!r:.100}' if name else ''} in a code fence was only shown: it stayed text"
-        span, is_whole = (start, start + len(source)), isinstance(verdict, ToolCall)
-        notice = Notice(Code.SHOWN_CALL, span, message, block.dialect.name, name, is_whole, True)
-        self._texts[start] = [TextDelta.make(source, start), Noticed(notice)]
+        message = f"a call of {name or 'no tool'!r:.100} in a code fence was only shown: it stayed text"
+        text, is_whole = TextDelta.make(source, start), isinstance(verdict, ToolCall)
+        notice = Notice(Code.SHOWN_CALL, text.span, message, block.dialect.name, name, is_whole, True)
+        self._texts[start] = [text, Noticed(notice)]
 
     def take(self, is_open: bool, is_last: bool) -> list[Event]:
         """The events that may go out. `is_open`: a block is open. `is_last`: the reply has ended."""
@@ -105,8 +105,8 @@ class FencedCalls:
 
     def _may_count(self, tail: str, *, is_next: bool = False) -> bool:
         """Whether the calls may count with this text after the last one. `is_next`: another call follows it."""
-        found = None if self._is_shown else _FOLLOWS.match(f"{self._marker}\0{tail}")
-        return found is not None and not (is_next and found["closing"])
+        found = _FOLLOWS.match(f"{self._marker}\0{tail}")
+        return not self._is_shown and found is not None and not (is_next and found["closing"])
 
     def _show(self) -> None:
         """The calls are text."""
