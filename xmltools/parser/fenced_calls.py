@@ -7,10 +7,7 @@ from typing import Final
 from xmltools.errors import CallError, Code, Notice
 from xmltools.models import ToolCall
 from xmltools.models.events import (
-    ArgumentDelta,
-    CallCompleted,
     CallFailed,
-    CallStarted,
     Event,
     Noticed,
     ReasoningDelta,
@@ -81,7 +78,7 @@ class FencedCalls:
         """The events that may go out. `is_open`: a block is open. `is_last`: the reply has ended."""
         self._look()
         if self.is_waiting and not is_open and (self._has_text or is_last):
-            if not self._may_count(self._tail if is_last else self._tail[: self._tail.rfind("\n") + 1]):
+            if not self._may_count(self._tail if is_last else self._tail.rpartition("\n")[0]):
                 self._show()
             elif is_last:
                 self._ready += self._held
@@ -93,9 +90,10 @@ class FencedCalls:
         for event in self._events if self.is_waiting else ():
             if isinstance(event, ReasoningDelta):
                 self._show()
-            elif isinstance(event, (TextDelta, Skipped)) and not self._is_shown:
-                self._tail += event.text
-                self._is_shown = len(self._tail) > _MOST
+            elif isinstance(event, (TextDelta, Skipped)) and event.text:
+                self._texts[event.span[0]] = [TextDelta.make(event.text, event.span[0])]
+                self._tail += "" if self._is_shown else event.text
+                self._is_shown |= len(self._tail) > _MOST
             self._has_text |= isinstance(event, TextDelta)
             self._held.append(event)
         if not self.is_waiting:
@@ -111,12 +109,8 @@ class FencedCalls:
     def _show(self) -> None:
         """The calls are text."""
         for event in self._held:
-            if isinstance(event, (CallCompleted, CallFailed)):
-                self._ready += self._texts.pop(event.span[0])
-            elif isinstance(event, Skipped) and event.text:
-                self._ready.append(TextDelta.make(event.text, event.span[0]))
-            elif not isinstance(event, (CallStarted, ArgumentDelta)):
-                self._ready.append(event)
+            if span := getattr(event, "span", None):  # those of an open call have none
+                self._ready += self._texts.pop(span[0], [event])
         self._held.clear()
         self._room, self._tail = self._size, ""
         self.is_waiting, self.refuses = False, True
