@@ -104,7 +104,6 @@ class Code(StrEnum):
         True,
     )
     SEVERAL_CALLS = ("several_calls", "Write one <tool> block for each call.", True)
-    FENCED_CALL = ("fenced_call", "Write calls without a code fence, at the end of the reply.", True)
 
     # Repairs: the block gives a call, and the deviation is reported.
     IGNORED_ATTRIBUTE = ("ignored_attribute", "Write tags without attributes; values go between the tags.")

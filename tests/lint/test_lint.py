@@ -428,8 +428,7 @@ def test_an_example_has_just_its_code_and_is_clean_when_repaired(code: str) -> N
         assert not entry.wrong
         return
     also = "known" if code == "foreign_dialect" else None
-    others = {"shown_call"} if code == "fenced_call" else set()  # only after a call that was shown
-    assert set(codes(lint(entry.wrong, EXAMPLE_TOOLS, strict=True, also=also))) == {code} | others
+    assert set(codes(lint(entry.wrong, EXAMPLE_TOOLS, strict=True, also=also))) == {code}
     assert not examine(entry.repaired, EXAMPLE_TOOLS, strict=True).findings
 
 

@@ -104,12 +104,6 @@ _ERRORS: dict[Code, tuple[str, str, str]] = {
         '<tool>\n[{"tool_name": "add", "arguments": {"a": 1, "b": 2}}]\n</tool>',
         _ADD,
     ),
-    Code.FENCED_CALL: (
-        "The reply ends with a block in a code fence, and an earlier block in a code fence was only shown. Nobody "
-        "knows whether the last one is meant.",
-        f"For example:\n\n```xml\n{_ADD}\n```\n\nNow for all of them:\n\n```xml\n{_ADD}\n```",
-        _ADD,
-    ),
 }
 
 _REPAIRS: dict[Code, tuple[str, str, str]] = {

@@ -158,12 +158,11 @@ class Skipped(Event):
     """White space that only lays out calls and reasoning in this dialect, or a token that ends a turn: no text."""
 
     _fields = ("span",)
-    __slots__ = ("span", "text")
+    __slots__ = _fields
     __match_args__: ClassVar = ("span",)
 
-    def __init__(self, span: tuple[int, int], text: str = "") -> None:
+    def __init__(self, span: tuple[int, int]) -> None:
         self.span = span
-        self.text = text  # the white space; not a part of the event
 
 
 class Noticed(Event):

@@ -22,8 +22,8 @@ class FenceReader:
     """So far; "x" if it is not a fence line."""
     follows = False
     """A block or a region is in this line, or ends in it."""
-    _holds_fence = False
-    """A line in the open fence begins another one."""
+    is_nested = False
+    """A line in the open fence has begun another one."""
 
     def read(self, piece: str) -> None:
         """Take the next piece of the current line."""
@@ -34,8 +34,8 @@ class FenceReader:
     def end_line(self) -> bool:
         """The line is over. Returns whether it has opened or closed the fence."""
         before = self.marker
-        self._holds_fence = self.is_nested
         self.marker = "" if self.is_closing else self.fence
+        self.is_nested = before == self.marker and (self.is_nested or _FENCE.match(self.line) is not None)
         self.line = ""
         self.follows = False
         return self.marker != before
@@ -53,12 +53,6 @@ class FenceReader:
         """The backticks or tildes of the open fence, even in the line that opens it; empty if there is none."""
         found = _FENCE.match(self.line) if self.line and not self.marker else None
         return found["marker"] if found else self.marker
-
-    @property
-    def is_nested(self) -> bool:
-        """True if a fence has begun in the open one, perhaps in this line."""
-        is_inner = self._holds_fence or _FENCE.match(self.line) is not None
-        return is_inner and self.marker != "" and not self.is_closing
 
     @property
     def is_marker(self) -> bool:

@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 from xmltools.dialects import Dialect
 from xmltools.models.events import Event, Noticed, ReasoningDelta, Skipped, TextDelta
 from xmltools.parser.call_start import CallStarts
-from xmltools.parser.fenced_calls import FencedCalls
 from xmltools.parser.foreign import ForeignCalls
+from xmltools.parser.held_calls import HeldCalls
 from xmltools.parser.limits import Limits
 from xmltools.parser.openers import Openers, forms_at, starts_of
 from xmltools.parser.reasoning import MAX_BRACKETS, Brackets, Reasoning, is_json_list
@@ -78,7 +78,8 @@ class Outside:
         self._calls = CallStarts(starts, toolbox, limits, prose, code_fences != "text")
         self.brackets = Brackets() if brackets else None
         self.events: list[Event] = []
-        self.fenced = FencedCalls(self.events, limits.block_size, waits=code_fences == "last")
+        self.held = HeldCalls(self.events, limits.block_size)
+        self._holds_fenced = code_fences == "last"
         self.pieces: list[str] = []  # text that was not yet given to those that follow it
         names = (*tags, *(end for _, end in dialect.thoughts)) if in_reasoning else ()
         if names:
@@ -108,7 +109,8 @@ class Outside:
     @property
     def is_plain_prose(self) -> bool:
         """Whether a text without `openers.begins` is text, except for white space at its end where that may lay out."""
-        return not (self._region or self.brackets or self.is_first or self.is_after or self._calls.is_long)
+        is_held = self.held.is_waiting
+        return not (self._region or self.brackets or self.is_first or self.is_after or self._calls.is_long or is_held)
 
     @property
     def openers_wait(self) -> bool:
@@ -134,6 +136,8 @@ class Outside:
 
     def read(self, text: str, at: int) -> int:
         """Read on, at least up to the next event, or to an opening."""
+        if self.held.is_shown:
+            self.held.show()
         region = self._region
         if region is None:
             return self._read_prose(text, at)
@@ -204,8 +208,10 @@ class Outside:
         self._prose.line = ""
         self._prose.follows = False
 
-    def end_text(self) -> None:
-        """A block or a region begins, or the reply ends."""
+    def end_text(self, *, is_next: bool = True) -> None:
+        """A block or a region begins. Without `is_next`, the reply ends."""
+        if self.held.is_waiting and not self.held.may_count(is_next=is_next):
+            self.held.show()
         self._foreign.stop()
         self._tell_notices()
 
@@ -231,7 +237,7 @@ class Outside:
             if self.is_first and piece.strip(SPACES):
                 self._end_first()
             self.pieces.append(piece)
-            self.events.append(TextDelta.make(piece, self._calls.base + at))
+            self.held.add(TextDelta.make(piece, self._calls.base + at), piece)
         return end
 
     def _end_first(self) -> None:
@@ -266,16 +272,15 @@ class Outside:
 
     def _skip_layout(self, text: str, at: int, end: int) -> None:
         """White space after a call or a region lays it out: it is not text, but its lines are lines."""
-        self._skip(at, end, text[at:end] if self._is_blank else "")
+        self._skip(text, at, end)
         self._prose.take(text[at:end])
 
-    def _skip(self, start: int, end: int, space: str = "") -> None:
-        """The characters from `start` to `end` in the text that is being read are not text: `space` next
-        to a call, or anything else."""
+    def _skip(self, text: str, start: int, end: int) -> None:
+        """The characters from `start` to `end` in `text` are not text."""
         if end > start:
             base = self._calls.base
             self.gather(is_all=False)
-            self.events.append(Skipped((base + start, base + end), space))
+            self.held.add(Skipped((base + start, base + end)), text[start:end])
             self._foreign.at = base + end
 
     def _read_opener(self, text: str, at: int, lead: int, word: str) -> int:
@@ -290,7 +295,7 @@ class Outside:
             if prose.may_hide and not prose.is_closing:  # it is only shown
                 return self.emit_text(text, lead, end)
             self.end_text()
-            self._skip(lead, end)
+            self._skip(text, lead, end)
             prose.early = 0
             self.is_after = starts.dialect.layout
             return end
@@ -314,8 +319,9 @@ class Outside:
         if isinstance(start, int):
             return self._open_region(text, at, lead, word, start)
         self.end_text()
-        self.fenced.meet(prose)
-        self._skip(lead, at, text[lead:at])
+        if prose.fence and self._holds_fenced:
+            self.held.hold(calls.base + lead, prose.fence, is_shown=prose.is_nested)
+        self._skip(text, lead, at)
         dialect, end = start
         self.opening = Opening(calls.base + at, max(end - at, 0), word, dialect)
         return at
@@ -350,7 +356,7 @@ class Outside:
             self._prose.quote(word)
             return end
         self.end_text()
-        self._skip(lead, at)
+        self._skip(text, lead, at)
         calls = self._calls
         calls.is_long = False
         names = self._starts.thoughts.get(word) or (word.lower() if word.isascii() else word,)

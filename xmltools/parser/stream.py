@@ -69,6 +69,7 @@ class Parser:
         "_decided",
         "_dialect",
         "_events",
+        "_held",
         "_is_whole",
         "_limits",
         "_next_id",
@@ -106,7 +107,7 @@ class Parser:
         tags = dialect.reasoning if reasoning_tags is None else checked_tags(reasoning_tags, dialect)
         # Inside the package, a toolbox may serve many parsers: making one of many tools costs as much as a short reply.
         self._toolbox = tools if tools is None or isinstance(tools, Toolbox) else toolbox_of(tools)
-        self._strict = strict
+        self._strict = "strict" if strict else ""
         if limits is not None and not isinstance(limits, Limits):
             raise XMLToolsError(f"limits: expected Limits, got {limits!r:.40}; write Limits(blocks=…)")
         self._limits = _LIMITS if limits is None else limits
@@ -128,6 +129,7 @@ class Parser:
         self._argument_deltas = argument_deltas
         self._block: Block | None = None
         self._events = self._outside.events
+        self._held = self._outside.held
         self._reading = Reading(self._limits, self._toolbox, self._name_call, self._events)
         self._blocks = 0
         self._spent = False  # there was a block too many: the rest is text
@@ -217,9 +219,9 @@ class Parser:
             self._outside.gather(is_all=False)
         self._finish()
         self._outside.gather(is_last=True)
-        self._outside.end_text()
+        self._outside.end_text(is_next=False)
         self.abandon()
-        return self._take_events()
+        return self._held.take(is_last=True)
 
     def abandon(self) -> None:
         """Give up a reply of which no more is wanted: the parser is closed, and what is open is forgotten, unread.
@@ -261,12 +263,7 @@ class Parser:
             run.choose_prose(self._outside, self._spent)
         else:
             run.choose(self._block, self._limits.block_size)
-        if self._outside.fenced.is_waiting:
-            run.mode = OTHER
-        return self._take_events()
-
-    def _take_events(self) -> list[Event]:
-        return self._outside.fenced.take(self._block is not None, self._run.mode == CLOSED)
+        return self._held.take()
 
     def _check(self, chunk: object) -> None:
         """Raise if `chunk` cannot be taken."""
@@ -381,8 +378,7 @@ class Parser:
             message = f"the reply has more than {self._limits.blocks} tool calls; what follows was read as text"
             block.give_up(Code.LIMIT_EXCEEDED, message, block.start)
         if self._outside.is_fenced:
-            code = Code.FENCED_CALL if self._outside.fenced.refuses else Code.CODE_FENCE
-            block.note_opener(code, "the block was in a code fence")
+            block.note_opener(Code.CODE_FENCE, "the block was in a code fence")
         if self._outside.is_unclosed:
             block.note_opener(Code.MISSING_END_TAG, "the reasoning before the call was not closed")
         if dialect.name != self._dialect.name:
@@ -427,7 +423,7 @@ class Parser:
         if block.error is None and block.resolve_name():
             block.stack[0].shape = block.guess_shape() or ANY
             self._reading.call_id = self._next_id()
-            block.stack[0].path = () if self._argument_deltas else None
+            block.stack[0].path = () if self._argument_deltas and not self._held.is_waiting else None
             self._events.append(CallStarted(self._reading.call_id, block.name or "", block.server))
 
     def _end_block(self, block: Block, end: int, text: str, base: int) -> None:
@@ -439,9 +435,9 @@ class Parser:
             self._outside.brackets = None
         if block.dialect.in_line and text[end - base - 1 : end - base] == "\n":
             self._outside.begin_line()
-        verdict = conclude(block, end, text, base, self._strict)
-        if self._outside.fenced.is_waiting:
-            self._outside.fenced.keep(block, verdict, text[block.start - base : end - base])
+        verdict = conclude(block, end, text, base, self._held.refusal * self._outside.is_fenced or self._strict)
+        if self._held.is_waiting:
+            self._held.keep(block, end, is_call=isinstance(verdict, ToolCall))
         self._reading.text = ""
         if isinstance(verdict, CallError):
             self._release(verdict.code is Code.TRUNCATED)

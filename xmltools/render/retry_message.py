@@ -56,7 +56,7 @@ _SAYS_AGAIN = frozenset(
 _SAYS_THE_NAME = frozenset((Code.INVALID_NAME, Code.UNKNOWN_TOOL))
 """Codes whose message says the name, which is none of a tool."""
 _FOR_ALL_DIALECTS = frozenset((Code.LIMIT_EXCEEDED, Code.DUPLICATE_ARGUMENT, Code.INVALID_ARGUMENTS, Code.UNKNOWN_TOOL))
-_FOR_ALL_DIALECTS |= {Code.FENCED_CALL, Code.SHOWN_CALL}
+_FOR_ALL_DIALECTS |= {Code.SHOWN_CALL}
 """Codes whose own hint says nothing of how calls are spelled; those of the others are in Forge's words."""
 _PLAINER = (
     (re.compile(r"\Athe < at character \d+ begins"), "a < in it begins"),
