@@ -227,7 +227,7 @@ class Dialect:
     thoughts: tuple[tuple[str, str], ...] = ()
     """Other marks between which reasoning stands; where one has several ends, there is a pair for each."""
     ends_reasoning: bool = False
-    """Whether a call that begins in open reasoning ends it."""
+    """Whether calls in open reasoning count where the reply ends with them; otherwise they are a part of it."""
     layout: bool = False
     """Whether white space next to calls and to tags of reasoning only lays them out, and is no text."""
     turn_ends: tuple[str, ...] = ()

@@ -1,37 +1,44 @@
-"""Calls that may be only shown: their events wait until it is decided whether they count (protocol, 1.4a)."""
+"""Calls that may be only shown, or only thought of: their events wait until it is decided whether they count (protocol,
+1.4a; `DIALECTS.md`, 1.4)."""
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
-from xmltools.errors import Code, Notice
-from xmltools.models.events import Event, Noticed, Skipped, TextDelta
+from xmltools.errors import CallError, Code, Notice
+from xmltools.models.events import CallFailed, Event, Noticed, ReasoningDelta, Skipped, TextDelta
 from xmltools.parser.open_call import Block
+from xmltools.parser.reasoning import Reasoning
+from xmltools.parser.shown import Shown
 from xmltools.syntax.late_patterns import late_pattern
 from xmltools.syntax.markup import SPACES
 
 _FOLLOWS = late_pattern(
-    r"(?P<marker>(?P<char>[`~])(?P=char)+)\0[ \t\r\n]*"
+    r"(?P<marker>(?P<char>[`~])(?P=char)+)?\0[ \t\r\n]*"
     r"(?:(?P=marker)(?P=char)*[ \t\r]*(?:\n[ \t\r\n]*|\Z)"
-    r"(?:(?:`{3,}[^`\n]*|~{3,}[^\n]*)(?:\n[ \t\r\n]*|\Z)"
-    r"|(?P<outside>(?=[^\0]{0,300}?[ \t\r\n]*\Z)"
-    r"(?:(?! {0,3}(?:```|~~~))[ \t\r]*[^ \t\r\n][^\n]*(?:\n|\Z))*)[ \t\r\n]*)?)?\Z"
+    r"(?:(?:`{3,}[^`\n\0]*|~{3,}[^\n\0]*)(?:\n[ \t\r\n]*|(?=\0?\Z))|(?=[^\0]{0,300}?[ \t\r\n]*\Z)"
+    r"(?:(?! {0,3}(?:```|~~~))[ \t\r]*[^ \t\r\n][^\n]*(?:\n|\Z))*[ \t\r\n]*\Z))?\0?\Z"
 )
 """After a marker and NUL, the text that may follow a call in that fence: the end of the fence, and then the beginning
-of another one or a closing paragraph."""
+of another one or a closing paragraph. Without a marker, only white space may. NUL stands for the next call."""
+_MESSAGE: Final = "the call is in reasoning that goes on after it and was not closed"
+_HINT: Final = "End the reasoning, then write the call."
 _MOST: Final = 1_024
 """Characters that may follow a call before the next one or the end of the reply."""
 
 
 class HeldCalls:
-    """Holds the `events` from a call in a fence on back. If the calls do not count, they are text. `size`: the
-    characters that they may have together."""
+    """Holds the `events` from a call in a fence, or in open reasoning, on back. If the calls do not count, they are
+    text or reasoning. Without `waits`, those in fences count."""
 
     is_waiting = False
     """Events are held back."""
+    is_thought = False
+    """… from a call in reasoning on."""
     is_shown = False
     """… and the calls do not count."""
+    region: Reasoning | None = None
+    """The last reasoning, unless its end tag has ended it."""
     refusal = ""
     """Why no call in a fence is one any more."""
     _first: int | None = None
@@ -41,42 +48,39 @@ class HeldCalls:
     _marker = ""
     """Of the fence of the last call."""
     _tail = ""
-    """The text after that call, with a line break for each token."""
+    """The text after that call, without tokens."""
 
-    def __init__(self, events: list[Event], size: int) -> None:
+    def __init__(self, events: list[Event], waits: bool) -> None:
         self._events = events
-        self._size = size
+        self._waits = waits
         self._source: list[str] = []  # the held text
-        self._notices: list[Event] = []  # of the calls in it
+        self._notices: list[Noticed] = []  # of the calls in it
 
-    def hold(self, place: int, marker: str, *, is_shown: bool) -> None:
-        """Hold a call back that begins at `place` in the stream, in a fence with this marker."""
-        if not self.is_waiting:
-            self.is_waiting = True
-            self._first, self._start = len(self._events), place
-        self._marker = marker
-        self.is_shown |= is_shown
+    def hold(self, place: int, prose: Shown) -> None:
+        """A call begins at `place` in the stream, after this text: hold it back if it may not count."""
+        marker = prose.fence if self._waits else ""
+        if marker or self.region is not None:
+            if not self.is_waiting:
+                self.is_waiting = True
+                self._first, self._start = len(self._events), place
+            self._marker = marker
+            self.is_thought = not marker
+            self.is_shown |= prose.is_nested
 
     def add(self, event: TextDelta | Skipped, text: str) -> None:
         """Take the event of text outside calls. White space decides nothing."""
         self._events.append(event)
         if self.is_waiting:
             self._source.append(text)
-            if text.strip(SPACES):
-                self._tail += text if isinstance(event, TextDelta) else "\n"
-                self.is_shown |= not self._follow(self._tail.rpartition("\n")[0])
-            elif len(self._tail) <= _MOST:
+            if not text.strip(SPACES):
+                self._tail += text[: _MOST - len(self._tail)]
+            elif isinstance(event, TextDelta):
                 self._tail += text
+                self._decide(self._tail.rpartition("\n")[0])
 
-    def may_count(self, *, is_next: bool) -> bool:
-        """Whether the calls may count. `is_next`: another call, or reasoning, follows; otherwise the reply ends."""
-        found = self._follow(self._tail)
-        return not self.is_shown and found is not None and not (is_next and found["outside"] is not None)
-
-    def _follow(self, tail: str) -> re.Match[str] | None:
-        """Whether this may be between the last call and the end of the reply."""
-        is_long = len(self._tail.rstrip(SPACES)) > _MOST
-        return None if is_long else _FOLLOWS.match(f"{self._marker}\0{tail}")
+    def _decide(self, tail: str) -> None:
+        """Decide whether this may follow the last call."""
+        self.is_shown |= len(self._tail) > _MOST or not _FOLLOWS.match(f"{self._marker}\0{tail}")
 
     def keep(self, block: Block, end: int, *, is_call: bool) -> None:
         """A block has ended there in the stream."""
@@ -86,29 +90,47 @@ class HeldCalls:
             return
         self._source.append(block.source_of(block.start, end))
         self._tail = ""
-        self.is_shown |= end - self._start > self._size
+        self.is_shown |= end - self._start > block.reading.limits.block_size
         message = f"a call of {block.name or 'no tool'!r:.100} in a code fence was only shown: it stayed text"
-        span, notation = (block.start, end), block.dialect.name
-        self._notices.append(Noticed(Notice(Code.SHOWN_CALL, span, message, notation, block.name, is_call, True)))
+        notice = Notice(Code.SHOWN_CALL, (block.start, end), message, block.dialect.name, block.name, is_call, True)
+        self._notices.append(Noticed(notice))
 
-    def show(self) -> None:
-        """The calls are text."""
-        notices = [*self._notices, *(event for event in self._events[self._first :] if isinstance(event, Noticed))]
-        text = "".join(self._source)
-        self._events[self._first :] = [*([TextDelta.make(text, self._start)] if text else []), *notices]
-        if self._notices:
+    def show(self) -> Reasoning | None:
+        """The calls are text; or a part of reasoning, which goes on."""
+        text, region = "".join(self._source), self.region if self.is_thought else None
+        end = self._start + len(text)
+        told: list[Event] = [TextDelta.make(text, self._start), *self._notices]
+        if region is not None:
+            told = [ReasoningDelta(text, (self._start, end))]
+            region.resume(self._tail, end)
+            region.lost = tuple(self._notices)
+        elif self._notices:
             self.refusal = "after a call that was only shown"
+        self._events[self._first :] = told if text else []
         self._source.clear()
         self._notices.clear()
-        self._tail = ""
-        self.is_waiting = self.is_shown = False
+        self.is_waiting = self.is_thought = self.is_shown = False
         self._first = None
+        return region
 
-    def take(self, *, is_last: bool = False) -> list[Event]:
-        """The events that may go out. `is_last`: all of them, since the reply has ended."""
-        first = None if is_last else self._first
-        ready = self._events[:first]
-        del self._events[:first]
+    def end(self, place: int) -> Reasoning | None:
+        """The reply ends at `place` in the stream; or a call, or reasoning, begins, if that is -1. Returns the
+        reasoning that goes on instead."""
+        region = None
+        if self.is_waiting:
+            self._decide(self._tail + "\0" * (place < 0))
+            region = self.show() if self.is_shown else None
+        if place >= 0:
+            self.is_thought = False
+            for lost in self.region.lost[:1] if self.region is not None else ():
+                error = CallError(Code.MISSING_END_TAG, (place, place), _MESSAGE, _HINT, lost.notice.name)
+                self._events.append(CallFailed(error))
+        return region
+
+    def take(self) -> list[Event]:
+        """The events that may go out."""
+        ready = self._events[: self._first]
+        del self._events[: self._first]
         if self.is_waiting:
             self._first = 0
         return ready

@@ -63,7 +63,6 @@ class Outside:
         self.final = False  # no more text will come
         self.opening: Opening | None = None
         self.is_after = False  # white space lays out: a call or reasoning has ended, and no text has come since
-        self.is_unclosed = False  # a call, and no end tag, has ended the last reasoning
         self._region: Reasoning | None = None
         self._is_blank = True  # nothing but white space has come since the reply, a call or reasoning
         self._is_hiding = False  # the text that is held back is a call, unless what may hide it ends
@@ -78,8 +77,7 @@ class Outside:
         self._calls = CallStarts(starts, toolbox, limits, prose, code_fences != "text")
         self.brackets = Brackets() if brackets else None
         self.events: list[Event] = []
-        self.held = HeldCalls(self.events, limits.block_size)
-        self._holds_fenced = code_fences == "last"
+        self.held = HeldCalls(self.events, code_fences == "last")
         self.pieces: list[str] = []  # text that was not yet given to those that follow it
         names = (*tags, *(end for _, end in dialect.thoughts)) if in_reasoning else ()
         if names:
@@ -109,8 +107,8 @@ class Outside:
     @property
     def is_plain_prose(self) -> bool:
         """Whether a text without `openers.begins` is text, except for white space at its end where that may lay out."""
-        is_held = self.held.is_waiting
-        return not (self._region or self.brackets or self.is_first or self.is_after or self._calls.is_long or is_held)
+        is_plain = not (self._region or self.brackets or self.is_first or self.is_after or self.held.is_waiting)
+        return is_plain and not self._calls.is_long
 
     @property
     def openers_wait(self) -> bool:
@@ -137,16 +135,18 @@ class Outside:
     def read(self, text: str, at: int) -> int:
         """Read on, at least up to the next event, or to an opening."""
         if self.held.is_shown:
-            self.held.show()
+            self.gather(is_all=False)
+            self._region = self.held.show()
         region = self._region
         if region is None:
             return self._read_prose(text, at)
         place = region.read(text, at)
         if region.is_over:
             self._region = None
-            self.is_unclosed = region.is_unclosed
             self._prose.skip(is_thought=True)
             self._go_on(self._calls.base + place)
+            self.held.region = region if region.is_unclosed else None
+            self.is_after &= not region.is_unclosed
         return place
 
     def cut_off(self, rest: str, end: int) -> None:
@@ -208,15 +208,16 @@ class Outside:
         self._prose.line = ""
         self._prose.follows = False
 
-    def end_text(self, *, is_next: bool = True) -> None:
-        """A block or a region begins. Without `is_next`, the reply ends."""
-        if self.held.is_waiting and not self.held.may_count(is_next=is_next):
-            self.held.show()
+    def end_text(self, end: int = -1) -> None:
+        """A block or a region begins, or the reply ends at this place in the stream."""
         self._foreign.stop()
         self._tell_notices()
+        self._region = self.held.end(end) or self._region
 
     def _tell_notices(self) -> None:
         if self._foreign.notices:
+            if self.held.is_waiting:
+                self.held.show()
             self.events += map(Noticed, self._foreign.notices)
             self._foreign.notices.clear()
 
@@ -234,6 +235,9 @@ class Outside:
         """The characters from `at` to `end` are text."""
         if end > at:
             piece = text[at:end]
+            if self.held.is_thought and piece.strip(SPACES):
+                self.held.is_shown = True
+                return at
             if self.is_first and piece.strip(SPACES):
                 self._end_first()
             self.pieces.append(piece)
@@ -319,8 +323,7 @@ class Outside:
         if isinstance(start, int):
             return self._open_region(text, at, lead, word, start)
         self.end_text()
-        if prose.fence and self._holds_fenced:
-            self.held.hold(calls.base + lead, prose.fence, is_shown=prose.is_nested)
+        self.held.hold(calls.base + lead, prose)
         self._skip(text, lead, at)
         dialect, end = start
         self.opening = Opening(calls.base + at, max(end - at, 0), word, dialect)
@@ -341,7 +344,7 @@ class Outside:
     def _find_region(self, text: str, at: int, word: str) -> int | Answer:
         """The place after the tag, or delimiter, that begins reasoning at `at`. That of another dialect does so where a
         model thinks, not where text mentions it."""
-        if not self._is_blank and word.lower() in self._starts.other_thoughts:
+        if self.held.is_thought or (not self._is_blank and word.lower() in self._starts.other_thoughts):
             return NO
         if word in self._starts.thoughts:
             return at + len(word)

@@ -140,8 +140,8 @@ class Parser:
 
     @property
     def unclosed_reasoning(self) -> bool:
-        """True while inside a reasoning region; after `close`: the reply ended in one."""
-        return self._outside.in_reasoning
+        """True while inside a reasoning region, or after a call in one; after `close`: the reply ended in one."""
+        return self._outside.in_reasoning or self._held.is_thought
 
     @property
     def has_decided(self) -> bool:
@@ -219,9 +219,9 @@ class Parser:
             self._outside.gather(is_all=False)
         self._finish()
         self._outside.gather(is_last=True)
-        self._outside.end_text(is_next=False)
+        self._outside.end_text(self._run.pos)
         self.abandon()
-        return self._held.take(is_last=True)
+        return self._events
 
     def abandon(self) -> None:
         """Give up a reply of which no more is wanted: the parser is closed, and what is open is forgotten, unread.
@@ -350,7 +350,7 @@ class Parser:
         """Read the clean block that opens, and all that follow with nothing but white space between them: nothing can
         hide those. Returns the place after them; 0 if the machine must read the first one."""
         toolbox, limits, outside, form = self._toolbox, self._limits, self._outside, opening.dialect
-        if toolbox is None or outside.is_fenced or outside.is_unclosed or form.name != self._dialect.name:
+        if toolbox is None or outside.is_fenced or self._held.region or form.name != self._dialect.name:
             return 0
         at, end = opening.start - base, 0
         while self._blocks < limits.blocks and text.startswith(form.opener, at):
@@ -379,7 +379,7 @@ class Parser:
             block.give_up(Code.LIMIT_EXCEEDED, message, block.start)
         if self._outside.is_fenced:
             block.note_opener(Code.CODE_FENCE, "the block was in a code fence")
-        if self._outside.is_unclosed:
+        if self._held.region is not None:
             block.note_opener(Code.MISSING_END_TAG, "the reasoning before the call was not closed")
         if dialect.name != self._dialect.name:
             block.note_opener(Code.FOREIGN_DIALECT, f"the call was written as in the dialect {dialect.name}")
