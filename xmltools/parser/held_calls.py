@@ -63,12 +63,12 @@ class HeldCalls:
             if not self.is_waiting:
                 self.is_waiting = True
                 self._first, self._start = len(self._events), place
-            self._marker = marker
+            self._marker, self._tail = marker, ""
             self.is_thought = not marker
             self.is_shown |= prose.is_nested
 
     def add(self, event: TextDelta | Skipped, text: str) -> None:
-        """Take the event of text outside calls. White space decides nothing."""
+        """Take the event of text outside calls. How much white space follows the last of it does not matter."""
         self._events.append(event)
         if self.is_waiting:
             self._source.append(text)
@@ -76,7 +76,7 @@ class HeldCalls:
                 self._tail += text[: _MOST - len(self._tail)]
             elif isinstance(event, TextDelta):
                 self._tail += text
-                self._decide(self._tail.rpartition("\n")[0])
+            self._decide(self._tail.rpartition("\n")[0])
 
     def _decide(self, tail: str) -> None:
         """Decide whether this may follow the last call."""

@@ -298,7 +298,8 @@ class Outside:
             end = at + len(word)
             if prose.may_hide and not prose.is_closing:  # it is only shown
                 return self.emit_text(text, lead, end)
-            self.end_text()
+            self._foreign.stop()
+            self._tell_notices()
             self._skip(text, lead, end)
             prose.early = 0
             self.is_after = starts.dialect.layout
