@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Final
 
 from xmltools.errors import CallError, Code, Notice
-from xmltools.models.events import CallFailed, Event, Noticed, ReasoningDelta, Skipped, TextDelta
+from xmltools.models.events import CallFailed, Event, Noticed, TextDelta
 from xmltools.parser.open_call import Block
 from xmltools.parser.reasoning import Reasoning
 from xmltools.parser.shown import Shown
@@ -21,8 +21,6 @@ _FOLLOWS = late_pattern(
 )
 """After a marker and NUL, the text that may follow a call in that fence: the end of the fence, and then the beginning
 of another one or a closing paragraph. Without a marker, only white space may. NUL stands for the next call."""
-_MESSAGE: Final = "the call is in reasoning that goes on after it and was not closed"
-_HINT: Final = "End the reasoning, then write the call."
 _MOST: Final = 1_024
 """Characters that may follow a call before the next one or the end of the reply."""
 
@@ -67,7 +65,7 @@ class HeldCalls:
             self.is_thought = not marker
             self.is_shown |= prose.is_nested
 
-    def add(self, event: TextDelta | Skipped, text: str) -> None:
+    def add(self, event: Event, text: str) -> None:
         """Take the event of text outside calls. How much white space follows the last of it does not matter."""
         self._events.append(event)
         if self.is_waiting:
@@ -98,15 +96,14 @@ class HeldCalls:
     def show(self) -> Reasoning | None:
         """The calls are text; or a part of reasoning, which goes on."""
         text, region = "".join(self._source), self.region if self.is_thought else None
-        end = self._start + len(text)
-        told: list[Event] = [TextDelta.make(text, self._start), *self._notices]
+        del self._events[self._first :]
         if region is not None:
-            told = [ReasoningDelta(text, (self._start, end))]
-            region.resume(self._tail, end)
+            region.resume(text, self._tail, self._start)
             region.lost = tuple(self._notices)
-        elif self._notices:
-            self.refusal = "after a call that was only shown"
-        self._events[self._first :] = told if text else []
+        elif text:
+            self._events += [TextDelta.make(text, self._start), *self._notices]
+            if self._notices:
+                self.refusal = "after a call that was only shown"
         self._source.clear()
         self._notices.clear()
         self.is_waiting = self.is_thought = self.is_shown = False
@@ -116,14 +113,19 @@ class HeldCalls:
     def end(self, place: int) -> Reasoning | None:
         """The reply ends at `place` in the stream; or a call, or reasoning, begins, if that is -1. Returns the
         reasoning that goes on instead."""
-        region = None
         if self.is_waiting:
             self._decide(self._tail + "\0" * (place < 0))
-            region = self.show() if self.is_shown else None
+        region = self.show() if self.is_shown else None
         if place >= 0:
             self.is_thought = False
             for lost in self.region.lost[:1] if self.region is not None else ():
-                error = CallError(Code.MISSING_END_TAG, (place, place), _MESSAGE, _HINT, lost.notice.name)
+                error = CallError(
+                    Code.MISSING_END_TAG,
+                    (place, place),
+                    "the call is in reasoning that goes on after it and was not closed",
+                    "End the reasoning, then write the call.",
+                    lost.notice.name,
+                )
                 self._events.append(CallFailed(error))
         return region
 

@@ -107,8 +107,14 @@ class Outside:
     @property
     def is_plain_prose(self) -> bool:
         """Whether a text without `openers.begins` is text, except for white space at its end where that may lay out."""
-        is_plain = not (self._region or self.brackets or self.is_first or self.is_after or self.held.is_waiting)
-        return is_plain and not self._calls.is_long
+        return not (
+            self._region
+            or self.brackets
+            or self.is_first
+            or self.is_after
+            or self._calls.is_long
+            or self.held.is_waiting
+        )
 
     @property
     def openers_wait(self) -> bool:

@@ -110,11 +110,14 @@ class Reasoning:
         self.is_unclosed = True
         return self._end(text, at, at)
 
-    def resume(self, space: str, place: int) -> None:
-        """It goes on at `place` in the stream after all, with this white space after a call."""
+    def resume(self, text: str, space: str, start: int) -> None:
+        """It goes on after all: this text from `start` in the stream on is a part of it, with this white space after a
+        call."""
         self._shown.skip()
         self._shown.take(space)
-        self._covered = self._start = place
+        self._covered = start
+        self.cover(text, start + len(text))
+        self._start = self._covered
         self.is_over = self.is_unclosed = False
 
     def _after_tag(self, text: str, at: int, found: re.Match[str]) -> int | Answer:
