@@ -398,6 +398,11 @@ class Dialect:
                 )
 
     @property
+    def thought_ends(self) -> tuple[str, ...]:
+        """The tags and delimiters that end reasoning."""
+        return (*(f"</{tag}>" for tag in self.reasoning), *(end for _, end in self.thoughts))
+
+    @property
     def forms(self) -> tuple[Dialect, ...]:
         """The dialect itself, and its variants."""
         return (self, *self.variants)
