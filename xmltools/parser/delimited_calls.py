@@ -144,8 +144,8 @@ def _skip_to_name(block: Block, text: str, at: int) -> int:
 
 
 def _find_call(block: Block, text: str, at: int) -> int:
-    """The place of the next call in the block, or of its end, if it is near, or -1: text before it is skipped, unless it
-    ends the reasoning that the block is in."""
+    """The place of the next call in the block, or of its end, if it is near, or -1: text before it is skipped, unless
+    it ends the reasoning that the block is in."""
     dialect, stop = block.dialect, at + MAX_STRAY
     delimiters = filter(None, (block.delimiters.pairs.name, dialect.closer, *dialect.fillers))
     places = [place for each in delimiters if (place := text.find(each, at, stop + len(each))) >= 0]
