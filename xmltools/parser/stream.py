@@ -350,7 +350,7 @@ class Parser:
         """Read the clean block that opens, and all that follow with nothing but white space between them: nothing can
         hide those. Returns the place after them; 0 if the machine must read the first one."""
         toolbox, limits, outside, form = self._toolbox, self._limits, self._outside, opening.dialect
-        if toolbox is None or outside.is_fenced or self._held.region or form.name != self._dialect.name:
+        if toolbox is None or outside.is_fenced or self._held.is_waiting or form.name != self._dialect.name:
             return 0
         at, end = opening.start - base, 0
         while self._blocks < limits.blocks and text.startswith(form.opener, at):
