@@ -32,6 +32,7 @@ MODULES = (
     "parser/fences",
     "parser/finish",
     "parser/foreign",
+    "parser/held_calls",
     "parser/json_deltas",
     "parser/json_states",
     "parser/machine",

@@ -307,6 +307,10 @@ FAMILIES: dict[str, tuple[str, str]] = {
     "backticks": ("", "`"),
     "backticks and openers": ("", "`<tool>` "),
     "fence lines": ("", "```\n"),
+    "calls in a fence": ("```\n", "<tool><tool_name>x</tool_name></tool>\n"),
+    "calls in fences": ("", "```\n<tool><tool_name>x</tool_name></tool>\n```\n"),
+    "calls in fences, and text": ("", "```\n<tool><tool_name>x</tool_name></tool>\n```\nx\n\n"),
+    "white space behind a fenced call": ("```\n<tool><tool_name>x</tool_name></tool>\n```\n", " \n"),
     "backticks of many lengths": ("", "".join("`" * size + "<tool><a " for size in range(1, 45))),
     "names that come once": (
         "<tool><tool_name>f</tool_name><arguments>",

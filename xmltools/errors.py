@@ -180,6 +180,12 @@ class Code(StrEnum):
         False,
         True,
     )
+    SHOWN_CALL = (
+        "shown_call",
+        "If the call is to run, write it again without a code fence, at the end. If not, answer in words.",
+        False,
+        True,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,11 +227,12 @@ class CallError:
 class Notice:
     """Something in the text of a reply that its reader may want to know of: no error, and nothing was changed.
 
-    The only `code` is `foreign_call` (protocol, 1.9): a call in the notation of another protocol, or what is plainly
-    meant as a call, which stayed text. `span` is its place in the reply, in characters, `message` says what it is.
-    `notation` is the family of that notation (`forge`, `hermes`, `qwen3_coder`, `glm`, `invoke`, `pythonic`,
-    `tag_per_tool`, `json`), `name` the tool's name as it is written there, None if none was found. `is_whole`: its end
-    was written too. `is_fenced`: it stands in a Markdown fence.
+    The `code` is `foreign_call` (protocol, 1.9), a call in the notation of another protocol, or text that is plainly
+    meant as a call; or `shown_call` (1.4), a call in a code fence that does not count. Both stayed text. `span` is its
+    place in the reply, in characters, `message` says what it is. `notation` is the family of that notation (`forge`,
+    `hermes`, `qwen3_coder`, `glm`, `invoke`, `pythonic`, `tag_per_tool`, `json`, …), `name` the tool's name as it is
+    written there, None if none was found. `is_whole`: its end was written too; of a `shown_call`: it would be a call.
+    `is_fenced`: it stands in a Markdown fence.
     """
 
     code: Code

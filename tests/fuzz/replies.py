@@ -98,6 +98,7 @@ def _options(rng: Random, given: dict[str, Any]) -> dict[str, Any]:
 
 _MORE: tuple[dict[str, Any], ...] = (
     *({"argument_deltas": False}, {"argument_deltas": False}, {"strict": True}, {"code_fences": "text"}),
+    {"code_fences": "call"},
     *({"also": "known"}, {"also": "known"}, {"also": ["hermes", "glm"]}, {"also": ["forge"]}),
     *({"starts_in_reasoning": True}, {"bracket_reasoning": True}, {"reasoning_tags": ["thought", "a.b"]}),
     *({"limits": Limits(block_size=size)} for size in (100, 400, 4_096)),

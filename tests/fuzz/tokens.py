@@ -116,6 +116,7 @@ OPTIONS: tuple[dict[str, Any], ...] = (
     {"starts_in_reasoning": True},
     {"bracket_reasoning": True},
     {"code_fences": "text"},
+    {"code_fences": "call"},
     {"reasoning_tags": ("plan",)},
     {"reasoning_tags": (), "bracket_reasoning": True},
     {"starts_in_reasoning": True, "bracket_reasoning": True, "code_fences": "text"},

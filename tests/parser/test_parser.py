@@ -178,7 +178,7 @@ def test_tools_may_share_a_name_on_different_servers():
             {"tools": [xt.Tool(name="t", parameters={"type": "object", "properties": {"a": {"type": "txt"}}})]},
             "tool 't'",
         ),
-        ({"code_fences": "no"}, "expected 'call' or 'text', got 'no'"),
+        ({"code_fences": "no"}, "expected 'last', 'call' or 'text', got 'no'"),
         ({"reasoning_tags": "think"}, "expected a list of names"),
         ({"reasoning_tags": ["<think>"]}, "without brackets"),
         ({"reasoning_tags": 5}, "reasoning_tags: expected a list of names, as ..think.., got int"),

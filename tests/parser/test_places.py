@@ -301,7 +301,7 @@ def test_reasoning_ends_at_its_own_end_tag(inside, starts):
     ],
 )
 def test_a_fence_is_opened_and_closed_by_lines_of_its_own(text, codes):
-    assert [code.value for code, _ in every_cut(text)["calls"][-1][4]] == codes
+    assert [code.value for code, _ in every_cut(text, code_fences="call")["calls"][-1][4]] == codes
 
 
 @pytest.mark.parametrize(

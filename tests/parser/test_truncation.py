@@ -33,7 +33,7 @@ OPENER = re.compile(r"<tool[^<>]*>?\s*(`{1,3}[a-z]*\s*)?$")
 
 def read(text: str, *, strict: bool = False) -> Reply:
     ids = itertools.count()
-    return parse(text, TOOLS, strict=strict, new_id=lambda: str(next(ids)))
+    return parse(text, TOOLS, strict=strict, code_fences="call", new_id=lambda: str(next(ids)))
 
 
 def places(made: Transcript, number: int) -> list[int]:
@@ -118,7 +118,7 @@ def test_a_stream_completes_no_call_before_its_end(number: int) -> None:
     made = transcript(number)
     whole = read(made.text)
     ids = itertools.count()
-    parser = Parser(TOOLS, new_id=lambda: str(next(ids)))
+    parser = Parser(TOOLS, code_fences="call", new_id=lambda: str(next(ids)))
     events = []
     for fed, character in enumerate(made.text, 1):
         events += parser.feed(character)

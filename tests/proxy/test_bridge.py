@@ -521,6 +521,26 @@ def test_one_that_may_not_be_meant_is_only_counted(reply: str) -> None:
     assert made["finish"] == ("tool_calls" if call() in reply else "stop")
 
 
+SHOWN = f"```xml\n{call()}\n```\nThat is the form.\n\nShall I?"
+
+
+def test_a_call_that_is_only_shown_is_sent_back_once() -> None:
+    exchange = Exchange("chat", chat(stream=True))
+    made = deltas(stream(exchange, SHOWN, f"I look.\n{call()}"))
+    assert len(made["calls"]) == 1 and made["content"].startswith(SHOWN)
+    hint = exchange.request["messages"][-1]["content"]
+    assert "without a code fence" in hint and "answer in words" in hint
+    assert (exchange.stats.retries, exchange.stats.failed, exchange.stats.unread) == (1, 0, "")
+
+
+@pytest.mark.parametrize(("reply", "retries"), [(SHOWN, 1), (f"{SHOWN}\n{call()}", 0), (SHOWN.replace("read", "x"), 0)])
+def test_one_that_stays_shown_is_text(reply: str, retries: int) -> None:
+    exchange = Exchange("chat", chat(stream=True))
+    made = deltas(stream(exchange, reply, *["No."] * retries))
+    assert exchange.stats.retries == retries and len(made["calls"]) == reply.endswith(call())
+    assert exchange.stats.unread == ("" if "<tool_name>x" in reply else "code_fence")
+
+
 def test_one_that_comes_again_is_text() -> None:
     exchange = Exchange("chat", chat(stream=True))
     made = deltas(stream(exchange, FOREIGN, f"Once more: {FOREIGN}"))

@@ -326,7 +326,7 @@ def test_the_comparison_of_cuttings_sees_every_difference(other):
         ("", None, [], "options", "expected an object"),
         ("", None, {"stict": True}, "options", "'stict'"),
         ("", None, {"strict": 1}, "options", "true or false"),
-        ("", None, {"code_fences": "no"}, "options", "call, text"),
+        ("", None, {"code_fences": "no"}, "options", "last, call, text"),
         ("", None, {"grammar": []}, "options", "gbnf"),
         ("", None, {"dialect": "herms"}, "options", "detect, forge, hermes"),
         ("", None, {"dialect": None}, "options", "detect, forge, hermes"),

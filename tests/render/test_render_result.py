@@ -497,7 +497,12 @@ def test_there_are_as_many_headers_as_results(given_results, limit):
     assert len(headers) == len(given_results)
 
 
-@given(st.lists(st.lists(results, max_size=3), max_size=3), limits, st.booleans(), st.sampled_from(["call", "text"]))
+@given(
+    st.lists(st.lists(results, max_size=3), max_size=3),
+    limits,
+    st.booleans(),
+    st.sampled_from(["last", "call", "text"]),
+)
 def test_the_parser_finds_no_call(groups, limit, brackets, code_fences):
     text = "\n\n" + "\n\n".join(render_results(group, max_characters=limit) for group in groups) + "\n\n"
     for whole in (text, text.strip("\n"), f"Here:\n```\n{text}```\n[", f"`{text}`"):

@@ -133,7 +133,7 @@ def nearly_clean_reply(rng: Random) -> Case:
     if rng.random() < 0.1:
         options["reasoning_tags"] = rng.choice((["thought"], ["Think", "a.b"], []))
     if rng.random() < 0.1:
-        options["code_fences"] = "text"
+        options["code_fences"] = rng.choice(("text", "call"))
     if rng.random() < 0.1:
         options["strict"] = True
     return Case([text], tool_set, options)

@@ -405,7 +405,7 @@ def options(rng: Random) -> dict[str, Any]:
     if rng.random() < 0.2:
         chosen["bracket_reasoning"] = True
     if rng.random() < 0.2:
-        chosen["code_fences"] = "text"
+        chosen["code_fences"] = rng.choice(("text", "call"))
     if rng.random() < 0.1:
         chosen["reasoning_tags"] = rng.choice([("plan",), ()])
     if rng.random() < 0.15:

@@ -57,7 +57,7 @@ class BatchOptions:
     reasoning_tags: tuple[str, ...] | None = None
     starts_in_reasoning: bool = False
     bracket_reasoning: bool = False
-    code_fences: str = "call"
+    code_fences: str = "last"
     limits: Limits | None = None
     dialect: str = "forge"
     also: str | tuple[str, ...] | None = None

@@ -99,7 +99,8 @@ def add_parser_options(parser: argparse.ArgumentParser) -> None:
     add("--strict", action="store_true", help="make the first repair of a call an error")
     add("--starts-in-reasoning", action="store_true", help="a reply begins inside a reasoning region")
     add("--bracket-reasoning", action="store_true", help="paragraphs in [brackets] are reasoning")
-    add("--code-fences", choices=("call", "text"), default="call", help="what a block in a code fence is")
+    fences = "what a block in a code fence is; last: a call if the reply ends with it"
+    add("--code-fences", choices=("last", "call", "text"), default="last", help=fences)
     add_dialect_options(parser)
     add_also(parser)
 

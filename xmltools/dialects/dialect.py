@@ -224,7 +224,7 @@ class Dialect:
     thoughts: tuple[tuple[str, str], ...] = ()
     """Other marks between which reasoning stands; where one has several ends, there is a pair for each."""
     ends_reasoning: bool = False
-    """Whether a call that begins in open reasoning ends it."""
+    """Whether calls in open reasoning count where the reply ends with them; otherwise they are a part of it."""
     layout: bool = False
     """Whether white space next to calls and to tags of reasoning only lays them out, and is no text."""
     turn_ends: tuple[str, ...] = ()
@@ -396,6 +396,11 @@ class Dialect:
                     f"results begin or end with no mark of their own: `{what}` is {mark!r}; what is in a result could "
                     "forge another one"
                 )
+
+    @property
+    def thought_ends(self) -> tuple[str, ...]:
+        """The tags and delimiters that end reasoning."""
+        return (*(f"</{tag}>" for tag in self.reasoning), *(end for _, end in self.thoughts))
 
     @property
     def forms(self) -> tuple[Dialect, ...]:

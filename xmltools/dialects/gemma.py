@@ -13,7 +13,7 @@ _GEMMA4 = Dialect(
     end="<tool_call|>",
     is_sure=True,
     example="<|tool_call>call:get{n:1}<tool_call|>",
-    reasoning=(),
+    reasoning=("think",),
     thoughts=(
         ("<|channel>thought\n", "\n<channel|>"),
         ("<|channel>thought\n", "<channel|>"),

@@ -15,7 +15,7 @@ KIMI_K3 = Dialect(
         '<|open|>tools<|sep|><|open|>call tool="get" index="1"<|sep|><|open|>argument key="n" type="number"<|sep|>1'
         "<|close|>argument<|sep|><|close|>call<|sep|><|close|>tools<|sep|>"
     ),
-    reasoning=(),
+    reasoning=("think",),
     thoughts=(
         ("<|open|>think<|sep|>", "<|close|>think<|sep|>"),
         ("<|open|>think<|sep|>", "<|open|>response<|sep|>"),  # where the prompt has begun thoughts that never come

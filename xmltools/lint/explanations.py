@@ -370,6 +370,12 @@ _NOTICES = {
         _HERMES,
         _ADD,
     ),
+    Code.SHOWN_CALL: (
+        "A block is in a code fence, and the reply goes on after it, or that fence is in another one. The block was "
+        "taken for an example: it is not run, and stays text.",
+        f"```xml\n{_ADD}\n```\n\nThis is how I add.\n\nShall I?",
+        _ADD,
+    ),
 }
 _OWN = {
     WITNESS_DISAGREES: (

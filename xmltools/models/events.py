@@ -166,7 +166,8 @@ class Skipped(Event):
 
 
 class Noticed(Event):
-    """A call in another notation stands in text that was given before. It stayed text: see `Notice`."""
+    """A call in another notation, or in a code fence, stands in text that was given before. It stayed text: see
+    `Notice`."""
 
     _fields = ("notice",)
     __slots__ = _fields

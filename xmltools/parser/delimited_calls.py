@@ -144,12 +144,15 @@ def _skip_to_name(block: Block, text: str, at: int) -> int:
 
 
 def _find_call(block: Block, text: str, at: int) -> int:
-    """The place of the next call in the block, or of its end, if it is near, or -1: text before it is skipped."""
+    """The place of the next call in the block, or of its end, if it is near, or -1: text before it is skipped, unless
+    it ends the reasoning that the block is in."""
     dialect, stop = block.dialect, at + MAX_STRAY
     delimiters = filter(None, (block.delimiters.pairs.name, dialect.closer, *dialect.fillers))
     places = [place for each in delimiters if (place := text.find(each, at, stop + len(each))) >= 0]
     if places:
         place = min(places)
+        if block.in_reasoning and any(end in text[at:place] for end in dialect.thought_ends):
+            return -1
         if place > at:
             block.note(Code.STRAY_TEXT, block.base + at, f"skipped {text[at:place].strip(SPACES)!r:.60}")
         return place

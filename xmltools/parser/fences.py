@@ -22,6 +22,8 @@ class FenceReader:
     """So far; "x" if it is not a fence line."""
     follows = False
     """A block or a region is in this line, or ends in it."""
+    is_nested = False
+    """A line in the open fence has begun another one."""
 
     def read(self, piece: str) -> None:
         """Take the next piece of the current line."""
@@ -33,6 +35,7 @@ class FenceReader:
         """The line is over. Returns whether it has opened or closed the fence."""
         before = self.marker
         self.marker = "" if self.is_closing else self.fence
+        self.is_nested = before == self.marker and (self.is_nested or _FENCE.match(self.line) is not None)
         self.line = ""
         self.follows = False
         return self.marker != before

@@ -28,10 +28,11 @@ _COMMENT: Final = re.compile(r"<!--.*?(?:(-->)|\Z)", re.DOTALL)
 _PLACE: Final = attrgetter("offset")
 
 
-def conclude(block: Block, end: int, text: str, base: int, strict: bool) -> ToolCall | CallError:
+def conclude(block: Block, end: int, text: str, base: int, strict: str) -> ToolCall | CallError:
     """The call of an ended block, or why it gives none.
 
-    `end` is the block's end in the stream. It is in `text`, whose first character is at `base` in the stream.
+    `end` is the block's end in the stream. It is in `text`, whose first character is at `base` in the stream. `strict`:
+    why no repair is taken; empty if repairs are.
     """
     block.reading.text, block.base = text, base
     dialect = block.dialect
@@ -59,7 +60,7 @@ def conclude(block: Block, end: int, text: str, base: int, strict: bool) -> Tool
             block.note(Code.FORBIDDEN_CHARACTER, base + forbidden, f"{text[forbidden]!r} is no character of XML")
         repairs = sorted([*block.repairs.values(), *reading.repairs], key=_PLACE)
         if strict and repairs:
-            raise NoCallError(repairs[0].code, f"strict: {repairs[0].message}", repairs[0].offset)
+            raise NoCallError(repairs[0].code, f"{strict}: {repairs[0].message}", repairs[0].offset)
         return ToolCall.unchecked(
             id=block.reading.call_id or "",
             name=block.name,

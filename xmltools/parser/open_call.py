@@ -417,6 +417,11 @@ class Block:
         """Record a repair of the opening tag, or of the place of the block."""
         self.note(code, self.start, message, self.start)
 
+    @property
+    def in_reasoning(self) -> bool:
+        """Whether it is in reasoning that was not closed before it."""
+        return (Code.MISSING_END_TAG, self.start) in self.repairs
+
     def note_space(self, tag: Tag, place: int) -> None:
         """Record the white space before the name in a tag."""
         self.note(Code.TAG_WHITE_SPACE, place, f"white space before the name in <{tag.name}>", self.base + tag.end)
@@ -694,12 +699,13 @@ def read_skipped(block: Block, text: str, at: int) -> int:
 
 def skip_broken(block: Block, text: str, at: int) -> int:
     """State: in a call of another dialect than Forge's that can't be read. It goes on to its end delimiter, to the next
-    call, or, without an end delimiter, to the end of the turn. Arguments on the way are read: examples in them are not
-    the next call."""
+    call, or, without an end delimiter, to the end of the turn; in open reasoning, no further than to the end of that.
+    Arguments on the way are read: examples in them are not the next call."""
     dialect, own = block.dialect, block.delimiters
     has_end = dialect.closer and not dialect.may_lack_end
     ends_itself = block.is_bare or not has_end
     fields = f"closer{' end' * (ends_itself or dialect.many)}{' turn_ends' * (not has_end)}"
+    fields += " thought_ends" * block.in_reasoning
     if (dialect.pairs is not None or dialect.is_sure) and not dialect.is_bare:
         fields += f" opener key{' name' * own.pairs.bare}"
     found = own.find(text, at, fields)

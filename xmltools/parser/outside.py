@@ -9,6 +9,7 @@ from xmltools.dialects import Dialect
 from xmltools.models.events import Event, Noticed, ReasoningDelta, Skipped, TextDelta
 from xmltools.parser.call_start import CallStarts
 from xmltools.parser.foreign import ForeignCalls
+from xmltools.parser.held_calls import HeldCalls
 from xmltools.parser.limits import Limits
 from xmltools.parser.openers import Openers, forms_at, starts_of
 from xmltools.parser.reasoning import MAX_BRACKETS, Brackets, Reasoning, is_json_list
@@ -52,7 +53,7 @@ class Outside:
         *,
         in_reasoning: bool,
         brackets: bool,
-        fenced_calls: bool,
+        code_fences: str,
         others: tuple[Dialect, ...],
         knows_tags: bool,
     ) -> None:
@@ -62,7 +63,6 @@ class Outside:
         self.final = False  # no more text will come
         self.opening: Opening | None = None
         self.is_after = False  # white space lays out: a call or reasoning has ended, and no text has come since
-        self.is_unclosed = False  # a call, and no end tag, has ended the last reasoning
         self._region: Reasoning | None = None
         self._is_blank = True  # nothing but white space has come since the reply, a call or reasoning
         self._is_hiding = False  # the text that is held back is a call, unless what may hide it ends
@@ -74,9 +74,10 @@ class Outside:
         self._starts = starts = starts_of(dialect, tags, tools, others, knows_tags)
         self._prose = prose = Shown(starts.words, limits.block_size)
         self._foreign = ForeignCalls(toolbox, dialect, starts.own_names, prose, limits)
-        self._calls = CallStarts(starts, toolbox, limits, prose, fenced_calls)
+        self._calls = CallStarts(starts, toolbox, limits, prose, code_fences != "text")
         self.brackets = Brackets() if brackets else None
         self.events: list[Event] = []
+        self.held = HeldCalls(self.events, code_fences == "last")
         self.pieces: list[str] = []  # text that was not yet given to those that follow it
         names = (*tags, *(end for _, end in dialect.thoughts)) if in_reasoning else ()
         if names:
@@ -106,7 +107,14 @@ class Outside:
     @property
     def is_plain_prose(self) -> bool:
         """Whether a text without `openers.begins` is text, except for white space at its end where that may lay out."""
-        return not (self._region or self.brackets or self.is_first or self.is_after or self._calls.is_long)
+        return not (
+            self._region
+            or self.brackets
+            or self.is_first
+            or self.is_after
+            or self._calls.is_long
+            or self.held.is_waiting
+        )
 
     @property
     def openers_wait(self) -> bool:
@@ -132,15 +140,19 @@ class Outside:
 
     def read(self, text: str, at: int) -> int:
         """Read on, at least up to the next event, or to an opening."""
+        if self.held.is_shown:
+            self.gather(is_all=False)
+            self._region = self.held.show()
         region = self._region
         if region is None:
             return self._read_prose(text, at)
         place = region.read(text, at)
         if region.is_over:
             self._region = None
-            self.is_unclosed = region.is_unclosed
             self._prose.skip(is_thought=True)
             self._go_on(self._calls.base + place)
+            self.held.region = region if region.is_unclosed else None
+            self.is_after &= not region.is_unclosed
         return place
 
     def cut_off(self, rest: str, end: int) -> None:
@@ -202,13 +214,16 @@ class Outside:
         self._prose.line = ""
         self._prose.follows = False
 
-    def end_text(self) -> None:
-        """A block or a region begins, or the reply ends."""
+    def end_text(self, end: int = -1) -> None:
+        """A block or a region begins, or the reply ends at this place in the stream."""
         self._foreign.stop()
         self._tell_notices()
+        self._region = self.held.end(end) or self._region
 
     def _tell_notices(self) -> None:
         if self._foreign.notices:
+            if self.held.is_waiting:
+                self.held.show()
             self.events += map(Noticed, self._foreign.notices)
             self._foreign.notices.clear()
 
@@ -226,10 +241,13 @@ class Outside:
         """The characters from `at` to `end` are text."""
         if end > at:
             piece = text[at:end]
+            if self.held.is_thought and piece.strip(SPACES):
+                self.held.is_shown = True
+                return at
             if self.is_first and piece.strip(SPACES):
                 self._end_first()
             self.pieces.append(piece)
-            self.events.append(TextDelta.make(piece, self._calls.base + at))
+            self.held.add(TextDelta.make(piece, self._calls.base + at), piece)
         return end
 
     def _end_first(self) -> None:
@@ -264,15 +282,15 @@ class Outside:
 
     def _skip_layout(self, text: str, at: int, end: int) -> None:
         """White space after a call or a region lays it out: it is not text, but its lines are lines."""
-        self._skip(at, end)
+        self._skip(text, at, end)
         self._prose.take(text[at:end])
 
-    def _skip(self, start: int, end: int) -> None:
-        """The characters from `start` to `end` in the text that is being read are not text."""
+    def _skip(self, text: str, start: int, end: int) -> None:
+        """The characters from `start` to `end` in `text` are not text."""
         if end > start:
             base = self._calls.base
             self.gather(is_all=False)
-            self.events.append(Skipped((base + start, base + end)))
+            self.held.add(Skipped((base + start, base + end)), text[start:end])
             self._foreign.at = base + end
 
     def _read_opener(self, text: str, at: int, lead: int, word: str) -> int:
@@ -284,10 +302,11 @@ class Outside:
         prose.settle()
         if word in starts.dialect.turn_ends:
             end = at + len(word)
-            if prose.may_hide:  # it is only shown
+            if prose.may_hide and not prose.is_closing:  # it is only shown
                 return self.emit_text(text, lead, end)
-            self.end_text()
-            self._skip(lead, end)
+            self._foreign.stop()
+            self._tell_notices()
+            self._skip(text, lead, end)
             prose.early = 0
             self.is_after = starts.dialect.layout
             return end
@@ -311,7 +330,8 @@ class Outside:
         if isinstance(start, int):
             return self._open_region(text, at, lead, word, start)
         self.end_text()
-        self._skip(lead, at)
+        self.held.hold(calls.base + lead, prose)
+        self._skip(text, lead, at)
         dialect, end = start
         self.opening = Opening(calls.base + at, max(end - at, 0), word, dialect)
         return at
@@ -331,7 +351,7 @@ class Outside:
     def _find_region(self, text: str, at: int, word: str) -> int | Answer:
         """The place after the tag, or delimiter, that begins reasoning at `at`. That of another dialect does so where a
         model thinks, not where text mentions it."""
-        if not self._is_blank and word.lower() in self._starts.other_thoughts:
+        if self.held.is_thought or (not self._is_blank and word.lower() in self._starts.other_thoughts):
             return NO
         if word in self._starts.thoughts:
             return at + len(word)
@@ -346,7 +366,7 @@ class Outside:
             self._prose.quote(word)
             return end
         self.end_text()
-        self._skip(lead, at)
+        self._skip(text, lead, at)
         calls = self._calls
         calls.is_long = False
         names = self._starts.thoughts.get(word) or (word.lower() if word.isascii() else word,)

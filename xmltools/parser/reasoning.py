@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from xmltools.models.events import Event, ReasoningDelta
+from xmltools.models.events import Event, Noticed, ReasoningDelta
 from xmltools.parser.call_start import CallStarts
 from xmltools.parser.fences import FenceReader
 from xmltools.parser.openers import Openers
@@ -37,6 +37,8 @@ class Reasoning:
     is_over = False
     is_unclosed = False
     """A call has ended it, and no end tag."""
+    lost: tuple[Noticed, ...] = ()
+    """The last calls in it that did not count."""
     may_repeat = False
     """The prompt has opened it, and nothing but white space was read: the reply may repeat that."""
     _is_begun = False
@@ -106,7 +108,17 @@ class Reasoning:
             self._nested += not (self._shown.fence or self._shown.is_escaped)
             return self._think(text, at, after)
         self.is_unclosed = True
-        return self._end(text, at, place)
+        return self._end(text, at, at)
+
+    def resume(self, text: str, space: str, start: int) -> None:
+        """It goes on after all: this text from `start` in the stream on is a part of it, with this white space after a
+        call."""
+        self._shown.skip()
+        self._shown.take(space)
+        self._covered = start
+        self.cover(text, start + len(text))
+        self._start = self._covered
+        self.is_over = self.is_unclosed = False
 
     def _after_tag(self, text: str, at: int, found: re.Match[str]) -> int | Answer:
         """The place after the tag, or the start of a call, that was found at `at`, if it is one."""

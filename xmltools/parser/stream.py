@@ -51,7 +51,8 @@ class Parser:
     strings, lists and dicts. `strict`: the first repair of a block makes it an error. `reasoning_tags`: names of
     the elements with reasoning. `starts_in_reasoning`: the prompt has opened one already. `bracket_reasoning`:
     paragraphs in square brackets are reasoning (old Forge models), except code fences and lists in JSON.
-    `code_fences`: `"call"` parses blocks in Markdown fences with a repair, `"text"` leaves them as text.
+    `code_fences`: blocks in Markdown fences are calls, with a repair, where the reply ends with them (`"last"`) or
+    everywhere (`"call"`), or stay text (`"text"`).
     `argument_deltas`: False leaves `ArgumentDelta` out, which is faster if only whole calls are wanted. `limits`: what
     a block may contain. `new_id`: makes the ids of calls, in their order. `dialect`: how calls
     are written. `also`: calls of given tools in other dialects are read too, with a repair; `"known"` means all
@@ -68,6 +69,7 @@ class Parser:
         "_decided",
         "_dialect",
         "_events",
+        "_held",
         "_is_whole",
         "_limits",
         "_next_id",
@@ -88,15 +90,15 @@ class Parser:
         reasoning_tags: Sequence[str] | None = None,
         starts_in_reasoning: bool = False,
         bracket_reasoning: bool = False,
-        code_fences: str = "call",
+        code_fences: str = "last",
         argument_deltas: bool = True,
         limits: Limits | None = None,
         new_id: Callable[[], str] = random_id,
         dialect: Dialect | str = FORGE,
         also: Also = None,
     ) -> None:
-        if code_fences not in ("call", "text"):
-            raise XMLToolsError(f"code_fences: expected 'call' or 'text', got {code_fences!r}")
+        if code_fences not in ("last", "call", "text"):
+            raise XMLToolsError(f"code_fences: expected 'last', 'call' or 'text', got {code_fences!r}")
         dialect = named(dialect)
         if bracket_reasoning and dialect.layout:
             # White space before a line is not text there, so nobody knows where a line begins.
@@ -105,7 +107,7 @@ class Parser:
         tags = dialect.reasoning if reasoning_tags is None else checked_tags(reasoning_tags, dialect)
         # Inside the package, a toolbox may serve many parsers: making one of many tools costs as much as a short reply.
         self._toolbox = tools if tools is None or isinstance(tools, Toolbox) else toolbox_of(tools)
-        self._strict = strict
+        self._strict = "strict" if strict else ""
         if limits is not None and not isinstance(limits, Limits):
             raise XMLToolsError(f"limits: expected Limits, got {limits!r:.40}; write Limits(blocks=…)")
         self._limits = _LIMITS if limits is None else limits
@@ -117,7 +119,7 @@ class Parser:
             self._limits,
             in_reasoning=starts_in_reasoning,
             brackets=bracket_reasoning,
-            fenced_calls=code_fences == "call",
+            code_fences=code_fences,
             others=others if self._toolbox is not None else (),
             knows_tags=reasoning_tags is not None,
         )
@@ -127,6 +129,7 @@ class Parser:
         self._argument_deltas = argument_deltas
         self._block: Block | None = None
         self._events = self._outside.events
+        self._held = self._outside.held
         self._reading = Reading(self._limits, self._toolbox, self._name_call, self._events)
         self._blocks = 0
         self._spent = False  # there was a block too many: the rest is text
@@ -137,8 +140,8 @@ class Parser:
 
     @property
     def unclosed_reasoning(self) -> bool:
-        """True while inside a reasoning region; after `close`: the reply ended in one."""
-        return self._outside.in_reasoning
+        """True while inside a reasoning region, or after a call in one; after `close`: the reply ended in one."""
+        return self._outside.in_reasoning or self._held.is_thought
 
     @property
     def has_decided(self) -> bool:
@@ -216,9 +219,9 @@ class Parser:
             self._outside.gather(is_all=False)
         self._finish()
         self._outside.gather(is_last=True)
-        self._outside.end_text()
+        self._outside.end_text(self._run.pos)
         self.abandon()
-        return self._take_events()
+        return self._events
 
     def abandon(self) -> None:
         """Give up a reply of which no more is wanted: the parser is closed, and what is open is forgotten, unread.
@@ -260,12 +263,7 @@ class Parser:
             run.choose_prose(self._outside, self._spent)
         else:
             run.choose(self._block, self._limits.block_size)
-        return self._take_events()
-
-    def _take_events(self) -> list[Event]:
-        events = self._events.copy()
-        self._events.clear()
-        return events
+        return self._held.take()
 
     def _check(self, chunk: object) -> None:
         """Raise if `chunk` cannot be taken."""
@@ -352,7 +350,7 @@ class Parser:
         """Read the clean block that opens, and all that follow with nothing but white space between them: nothing can
         hide those. Returns the place after them; 0 if the machine must read the first one."""
         toolbox, limits, outside, form = self._toolbox, self._limits, self._outside, opening.dialect
-        if toolbox is None or outside.is_fenced or outside.is_unclosed or form.name != self._dialect.name:
+        if toolbox is None or outside.is_fenced or self._held.is_waiting or form.name != self._dialect.name:
             return 0
         at, end = opening.start - base, 0
         while self._blocks < limits.blocks and text.startswith(form.opener, at):
@@ -381,7 +379,7 @@ class Parser:
             block.give_up(Code.LIMIT_EXCEEDED, message, block.start)
         if self._outside.is_fenced:
             block.note_opener(Code.CODE_FENCE, "the block was in a code fence")
-        if self._outside.is_unclosed:
+        if self._held.region is not None:
             block.note_opener(Code.MISSING_END_TAG, "the reasoning before the call was not closed")
         if self._decided and dialect.pairs is not None:
             block.note_opener(Code.MISSING_END_TAG, "a value before the call had no end that is sure")
@@ -427,7 +425,7 @@ class Parser:
         if block.error is None and block.resolve_name():
             block.stack[0].shape = block.guess_shape() or ANY
             self._reading.call_id = self._next_id()
-            block.stack[0].path = () if self._argument_deltas else None
+            block.stack[0].path = () if self._argument_deltas and not self._held.is_waiting else None
             self._events.append(CallStarted(self._reading.call_id, block.name or "", block.server))
 
     def _end_block(self, block: Block, end: int, text: str, base: int) -> None:
@@ -439,7 +437,9 @@ class Parser:
             self._outside.brackets = None
         if block.dialect.in_line and text[end - base - 1 : end - base] == "\n":
             self._outside.begin_line()
-        verdict = conclude(block, end, text, base, self._strict)
+        verdict = conclude(block, end, text, base, self._held.refusal * self._outside.is_fenced or self._strict)
+        if self._held.is_waiting:
+            self._held.keep(block, end, is_call=isinstance(verdict, ToolCall))
         self._reading.text = ""
         if isinstance(verdict, CallError):
             self._release(verdict.code is Code.TRUNCATED)

@@ -56,6 +56,7 @@ _SAYS_AGAIN = frozenset(
 _SAYS_THE_NAME = frozenset((Code.INVALID_NAME, Code.UNKNOWN_TOOL))
 """Codes whose message says the name, which is none of a tool."""
 _FOR_ALL_DIALECTS = frozenset((Code.LIMIT_EXCEEDED, Code.DUPLICATE_ARGUMENT, Code.INVALID_ARGUMENTS, Code.UNKNOWN_TOOL))
+_FOR_ALL_DIALECTS |= {Code.SHOWN_CALL}
 """Codes whose own hint says nothing of how calls are spelled; those of the others are in Forge's words."""
 _PLAINER = (
     (re.compile(r"\Athe < at character \d+ begins"), "a < in it begins"),
@@ -77,6 +78,7 @@ _CUT_OFF = (
 _AGAIN = "Write the whole call again."
 _FORM = re.compile(r" ?Write (?:each call in this form|the whole call again): (?=\Z)")
 _NOT_READ = "it is not in the form that was described"
+_ONLY_SHOWN = "it is in a code fence, and was taken for an example"
 _MARK = "> "
 _TOO_LONG = (
     "Your reply was cut off inside a tool call. Write the call again in smaller pieces: "
@@ -122,7 +124,8 @@ def render_retry(
     """
     written_in = named(dialect)
     if isinstance(error, Notice):
-        error = CallError(error.code, error.span, _NOT_READ, error.hint, error.name)
+        message = _ONLY_SHOWN if error.code is Code.SHOWN_CALL else _NOT_READ
+        error = CallError(error.code, error.span, message, error.hint, error.name)
     offered = _checked(error, tools, max_characters)
     tool, is_meant = _choose(error, offered)
     if go_on and written_in != FORGE:
@@ -139,7 +142,7 @@ def render_retry(
         return _continuation(error.source, tool if tool and tool.name == error.name else None, max_characters)
     lead, example = _shown(tool, given, server_names or only_server(offered) is None)
     room = max_characters - len(example) - 1 if len(example) <= max_characters else _BESIDE_LONG
-    rest = _fit(_what(error, offered), _where(error), _expected(error, offered), lead, room)
+    rest = _fit(_what(error, offered), _where(error), _expected(error, offered), _lead_of(error, lead), room)
     return _joined(rest, example, last)
 
 
@@ -166,8 +169,13 @@ def _in_dialect(
     neutral = marks_beside(offered, dialect).neutral
     where = [neutral(line) for line in _where(error)]
     what, expected = neutral(_what(error, offered)), neutral(_expected(error, offered))
-    rest = _fit(what, where, expected, lead if example else _AGAIN, room)
+    rest = _fit(what, where, expected, _lead_of(error, lead if example else _AGAIN), room)
     return _joined(rest, example)
+
+
+def _lead_of(error: CallError, lead: str) -> str:
+    """The words before the example. A call that was only shown need not be written again."""
+    return lead.removeprefix(_AGAIN).lstrip() if error.code is Code.SHOWN_CALL else lead
 
 
 def _checked(error: CallError, tools: Iterable[Tool], max_characters: int) -> list[Tool]:

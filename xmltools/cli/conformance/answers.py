@@ -123,8 +123,8 @@ def _read_options(given: Any) -> dict[str, Any]:
     _expect_known(options, _OPTIONS, "options")
     for name in _FLAGS:
         _expect(options.get(name, False), bool, f"options.{name}: true or false")
-    if options.get("code_fences", "call") not in ("call", "text"):
-        raise XMLToolsError(f"expected options.code_fences: call or text, got {_shown(options['code_fences'])}")
+    if options.get("code_fences", "last") not in ("last", "call", "text"):
+        raise XMLToolsError(f"expected options.code_fences: last, call or text, got {_shown(options['code_fences'])}")
     for i, tag in enumerate(_expect(options.get("reasoning_tags") or [], list, "options.reasoning_tags: a list")):
         _expect(tag, str, f"options.reasoning_tags[{i}]: a string")
     for name in _WORDS:

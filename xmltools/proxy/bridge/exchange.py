@@ -293,7 +293,7 @@ class Exchange:
         self.stats.invented += reader.invents
         unread = reader.unread or (self._retry.unread if not new else None)
         if unread is not None:
-            self.stats.unread = unread.notation
+            self.stats.leave(unread)
         self._finished.add(index)
         self.stats.finish_reasons.append(reason)
         if reason not in CUT and self._misses_call:
@@ -327,7 +327,7 @@ class Exchange:
         if self.failures:
             called = ", ".join(dict.fromkeys(error.name or "" for error in self.failures))
             return f"the model called {called:.200}, but {self.failures[0].message:.400}; {_WHAT_TO_DO}"
-        if not self.stats.unread:
+        if self.stats.unread in ("", "code_fence"):
             return f"the model did not call a tool, though tool_choice requires it; {_WHAT_TO_DO}"
         return (
             "the model did not call a tool as it was asked to, though tool_choice requires it, but in another notation"

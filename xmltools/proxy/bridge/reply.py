@@ -103,7 +103,8 @@ class ReplyReader:
         self._is_live = live
         self._listen = listen
         self.unread: Notice | None = None
-        """The first call in another notation that is whole, calls a tool that was given, and stands in no fence."""
+        """The first call that stayed text, is whole and calls a tool that was given: in another notation outside of
+        fences, or in a fence where it does not count."""
         self._written = Rope()
         self._place = 0
         self.completed: list[CallCompleted] = []
@@ -304,7 +305,8 @@ class ReplyReader:
         return passed
 
     def _notice(self, notice: Notice) -> None:
-        is_meant = notice.is_whole and not notice.is_fenced and any(tool.name == notice.name for tool in self._tools)
+        is_shown = notice.is_fenced and notice.code is not Code.SHOWN_CALL  # as JSON that may be anything
+        is_meant = notice.is_whole and not is_shown and any(tool.name == notice.name for tool in self._tools)
         if is_meant and self.unread is None:
             self.unread = notice
 

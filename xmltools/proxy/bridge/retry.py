@@ -70,7 +70,7 @@ class Retry:
         already. Returns None if the reply stands; else the beginning of the next one, which is not empty where the
         model is to go on with a call that was cut off.
         """
-        # A call in another notation is no failure, but the model should hear that nobody reads it.
+        # A call in another notation, or only shown, is no failure, but the model should hear that nobody reads it.
         unread = None if self._calls else reader.foreign
         if not self.is_left or (reader.failed is None and unread is None and not lacks_call):
             return None
@@ -89,7 +89,7 @@ class Retry:
         self.untold = reader.failed or self.untold
         self.unread = unread or self.unread
         if unread is None and reader.unread is not None:  # the model is not told of it, so it stays as it is
-            self._stats.unread = reader.unread.notation
+            self._stats.leave(reader.unread)
         # In another dialect than Forge's a model is asked for the whole call: it may think again first.
         is_continued = error is not None and error.code is Code.TRUNCATED and self._settings.is_forge
         return error.source if error is not None and is_continued else ""

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
+from xmltools.errors import Code, Notice
 from xmltools.models.events import CallCompleted, CallFailed, Event, Noticed, ReasoningDelta, TextDelta
 
 
@@ -38,6 +39,10 @@ class Stats:
     bad_arguments: int = 0
     ignored: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
+
+    def leave(self, notice: Notice) -> None:
+        """Take the notice of a call of a given tool that stays text into account."""
+        self.unread = "code_fence" if notice.code is Code.SHOWN_CALL else notice.notation
 
     def count(self, event: Event) -> None:
         """Take an event of a parser into account."""

@@ -214,7 +214,7 @@ _OPTIONS: dict[str, tuple[_Check, ...]] = {
     "strict": (_FLAG,),
     "starts_in_reasoning": (_FLAG,),
     "bracket_reasoning": (_FLAG,),
-    "code_fences": (_one_of(("call", "text")),),
+    "code_fences": (_one_of(("last", "call", "text")),),
     "dialect": (_one_of((DETECT, *(dialect.name for dialect in dialects.all()))),),
     "also": (
         (

@@ -47,7 +47,7 @@ function quiet() {
 // Requests
 
 function parserOptions() {
-  const options = { code_fences: byId("fences_text").checked ? "text" : "call", dialect: byId("dialect").value };
+  const options = { code_fences: byId("fences_text").checked ? "text" : "last", dialect: byId("dialect").value };
   for (const name of ["strict", "starts_in_reasoning", "bracket_reasoning"]) options[name] = byId(name).checked;
   const names = (id) => byId(id).value.split(/[\s,]+/).filter(Boolean);
   const [tags, also] = [names("reasoning_tags"), names("also")];

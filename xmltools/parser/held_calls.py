@@ -1,0 +1,138 @@
+"""Calls that may be only shown, or only thought of: their events wait until it is decided whether they count (protocol,
+1.4a; `DIALECTS.md`, 1.4)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from xmltools.errors import CallError, Code, Notice
+from xmltools.models.events import CallFailed, Event, Noticed, TextDelta
+from xmltools.parser.open_call import Block
+from xmltools.parser.reasoning import Reasoning
+from xmltools.parser.shown import Shown
+from xmltools.syntax.late_patterns import late_pattern
+from xmltools.syntax.markup import SPACES
+
+_FOLLOWS = late_pattern(
+    r"(?P<marker>(?P<char>[`~])(?P=char)+)?\0[ \t\r\n]*"
+    r"(?:(?P=marker)(?P=char)*[ \t\r]*(?:\n[ \t\r\n]*|\Z)"
+    r"(?:(?:`{3,}[^`\n\0]*|~{3,}[^\n\0]*)(?:\n[ \t\r\n]*|(?=\0?\Z))|(?=[^\0]{0,300}?[ \t\r\n]*\Z)"
+    r"(?:(?! {0,3}(?:```|~~~))[ \t\r]*[^ \t\r\n][^\n]*(?:\n|\Z))*[ \t\r\n]*\Z))?\0?\Z"
+)
+"""After a marker and NUL, the text that may follow a call in that fence: the end of the fence, and then the beginning
+of another one or a closing paragraph. Without a marker, only white space may. NUL stands for the next call."""
+_MOST: Final = 1_024
+"""Characters that may follow a call before the next one or the end of the reply."""
+
+
+class HeldCalls:
+    """Holds the `events` from a call in a fence, or in open reasoning, on back. If the calls do not count, they are
+    text or reasoning. Without `waits`, those in fences count."""
+
+    is_waiting = False
+    """Events are held back."""
+    is_thought = False
+    """… from a call in reasoning on."""
+    is_shown = False
+    """… and the calls do not count."""
+    region: Reasoning | None = None
+    """The last reasoning, unless its end tag has ended it."""
+    refusal = ""
+    """Why no call in a fence is one any more."""
+    _first: int | None = None
+    """The event from which on they are held back, …"""
+    _start = 0
+    """… and where their text begins in the stream."""
+    _marker = ""
+    """Of the fence of the last call."""
+    _tail = ""
+    """The text after that call, without tokens."""
+
+    def __init__(self, events: list[Event], waits: bool) -> None:
+        self._events = events
+        self._waits = waits
+        self._source: list[str] = []  # the held text
+        self._notices: list[Noticed] = []  # of the calls in it
+
+    def hold(self, place: int, prose: Shown) -> None:
+        """A call begins at `place` in the stream, after this text: hold it back if it may not count."""
+        marker = prose.fence if self._waits else ""
+        if marker or self.region is not None:
+            if not self.is_waiting:
+                self.is_waiting = True
+                self._first, self._start = len(self._events), place
+            self._marker, self._tail = marker, ""
+            self.is_thought = not marker
+            self.is_shown |= prose.is_nested
+
+    def add(self, event: Event, text: str) -> None:
+        """Take the event of text outside calls. How much white space follows the last of it does not matter."""
+        self._events.append(event)
+        if self.is_waiting:
+            self._source.append(text)
+            if not text.strip(SPACES):
+                self._tail += text[: _MOST - len(self._tail)]
+            elif isinstance(event, TextDelta):
+                self._tail += text
+            self._decide(self._tail.rpartition("\n")[0])
+
+    def _decide(self, tail: str) -> None:
+        """Decide whether this may follow the last call."""
+        self.is_shown |= len(self._tail) > _MOST or not _FOLLOWS.match(f"{self._marker}\0{tail}")
+
+    def keep(self, block: Block, end: int, *, is_call: bool) -> None:
+        """A block has ended there in the stream."""
+        if not block.raw.is_whole:  # it is an error in any case
+            block.reading.call_id = None
+            self.show()
+            return
+        self._source.append(block.source_of(block.start, end))
+        self._tail = ""
+        self.is_shown |= end - self._start > block.reading.limits.block_size
+        message = f"a call of {block.name or 'no tool'!r:.100} in a code fence was only shown: it stayed text"
+        notice = Notice(Code.SHOWN_CALL, (block.start, end), message, block.dialect.name, block.name, is_call, True)
+        self._notices.append(Noticed(notice))
+
+    def show(self) -> Reasoning | None:
+        """The calls are text; or a part of reasoning, which goes on."""
+        text, region = "".join(self._source), self.region if self.is_thought else None
+        del self._events[self._first :]
+        if region is not None:
+            region.resume(text, self._tail, self._start)
+            region.lost = tuple(self._notices)
+        elif text:
+            self._events += [TextDelta.make(text, self._start), *self._notices]
+            if self._notices:
+                self.refusal = "after a call that was only shown"
+        self._source.clear()
+        self._notices.clear()
+        self.is_waiting = self.is_thought = self.is_shown = False
+        self._first = None
+        return region
+
+    def end(self, place: int) -> Reasoning | None:
+        """The reply ends at `place` in the stream; or a call, or reasoning, begins, if that is -1. Returns the
+        reasoning that goes on instead."""
+        if self.is_waiting:
+            self._decide(self._tail + "\0" * (place < 0))
+        region = self.show() if self.is_shown else None
+        if place >= 0:
+            self.is_thought = False
+            for lost in self.region.lost[:1] if self.region is not None else ():
+                error = CallError(
+                    Code.MISSING_END_TAG,
+                    (place, place),
+                    "the call is in reasoning that goes on after it and was not closed",
+                    "End the reasoning, then write the call.",
+                    lost.notice.name,
+                )
+                self._events.append(CallFailed(error))
+        return region
+
+    def take(self) -> list[Event]:
+        """The events that may go out."""
+        ready = self._events[: self._first]
+        del self._events[: self._first]
+        if self.is_waiting:
+            self._first = 0
+        return ready
