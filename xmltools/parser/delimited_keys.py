@@ -94,7 +94,7 @@ def begin_pair(block: Block, begins: Delimiter) -> int:
         note_missing(block, key.missing, place, block.base + after)
     if key.is_broken:
         note_break(block, at)
-    if len(pairs.key_end) > 1 and (twice := ask(block, after, "key_end", "")):
+    if len(pairs.key_end) > 1 and not pairs.value and (twice := ask(block, after, "key_end", "")):
         block.note(Code.STRAY_TEXT, block.base + after, f"skipped a second {pairs.key_end}", block.base + after)
         after = twice.end()
     if pairs.framing:

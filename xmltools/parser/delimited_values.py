@@ -259,7 +259,7 @@ def _meet_end(block: Block, leaf: Leaf, found: Delimiter, *, is_last: bool) -> N
         and found[found.lastgroup or 0] == (pairs.end or block.dialect.closer)
         and _ends_call(block, found.end())
     ):
-        if is_last or _is_at_line_start(block, found.end(1)):
+        if is_last or not block.dialect.closer or _is_at_line_start(block, found.end(1)):
             _doubt(block, leaf, place)
         ending.over = place
 

@@ -119,6 +119,8 @@ class Delimiters:
         )
         """What is left of what may come after that, by which each is known: the beginning, or all but one character."""
         self.before_end = *self._held("any_value_end"), *self._held("any_end"), "/" + self.pairs.name_end, "}"
+        if len(self.pairs.name_end) > 1:
+            self.before_end += (self.pairs.name_end,)
         """What may come before the end of a call."""
         around = end, self.pairs.key, self.pairs.key_end, self.pairs.value
         self.words = [_NOT_IN_NAME.sub("", each).lower() for each in around]

@@ -188,7 +188,8 @@ def _find_more(block: Block, text: str, at: int, here: int) -> re.Match[str] | A
     pairs, found = block.dialect.pairs, None
     if here - at <= OPENER_SPACE:
         found = _more_json(pairs.quote if pairs else "", pairs is not None and pairs.python).match(text, here)
-    if found is None or (block.dialect.separator and found[1] == "{"):
+    may_begin = block.dialect.separator != "" or (_json(block).is_body and text.startswith("{", here))
+    if found is None or (may_begin and found[1] == "{"):
         return NO
     return found if found.lastindex else NO if block.reading.final else MORE
 

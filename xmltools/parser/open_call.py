@@ -706,16 +706,16 @@ def skip_broken(block: Block, text: str, at: int) -> int:
     ends_itself = block.is_bare or not has_end
     fields = f"closer{' end' * (ends_itself or dialect.many)}{' turn_ends' * (not has_end)}"
     fields += " thought_ends" * block.in_reasoning
-    if (dialect.pairs is not None or dialect.is_sure) and not dialect.is_bare:
+    if not dialect.is_bare:
         fields += f" opener key{' name' * own.pairs.bare}"
     found = own.find(text, at, fields)
-    while found.lastgroup == "name" or (found.lastgroup == "end" and not ends_itself):
-        if found.lastgroup == "name":
-            begins = begins_any((dialect,), text, found.start(), found["name"])
+    while found.lastgroup in ("name", "opener") or (found.lastgroup == "end" and not ends_itself):
+        if found.lastgroup != "end":
+            begins = dialect.is_sure or begins_any((dialect,), text, found.start(), found[found.lastgroup or 0])
             if begins is MORE and not block.reading.final:
                 return found.start() if found.start() > at else -1
             if begins:
-                block.again = dialect.many and not block.is_bare
+                block.again = found.lastgroup == "name" and dialect.many and not block.is_bare
                 break
             found = own.find(text, found.end(), fields)
             continue
