@@ -60,9 +60,9 @@ class Reply:
     spare: list[Written] = field(default_factory=list)
 
     def pieces(self) -> list[Piece]:
-        """Return the text in order; what is empty is left out."""
+        """Return the text in order."""
         parts = [[part] if isinstance(part, Piece) else list(part.pieces()) for part in self.parts]
-        return [piece for part in parts for piece in part if piece.text]
+        return [piece for part in parts for piece in part]
 
     @property
     def text(self) -> str:
@@ -201,8 +201,11 @@ def _unfinished(rng: Random, reply: Reply) -> bool:
     """A call is cut off anywhere, and the rest goes on as if nothing had happened."""
     section = rng.choice(reply.sections())
     layout, call = section.layout, reply.spare[0]
-    cut = layout.start + call.text
-    cut = cut[: rng.randrange(1, len(cut))]
+    whole = layout.start + call.text
+    place = rng.randrange(1, len(whole))
+    cut = whole[:place]
+    if any(start < place < end for start, end in _spans(whole, call)):
+        reply.broken = "unfinished in a value"
     gap = rng.choice(("", "\n", "\n\n", f"\n{rng.choice(_SENTENCES)}\n"))
     at = reply.parts.index(section)
     if rng.random() < 0.5 and layout.start and not layout.is_list and len(cut) > len(layout.start):

@@ -6,7 +6,8 @@ The laws, each a word that the findings are counted by:
   repaired` is the same for calls with repairs, which are counted apart.
 - `wrong`: a clean call is one that was written. `shown`: a call that is only shown is not given.
 - `lost`: a call that is whole is given, with exactly its values, unless one of `EXCUSES` holds.
-- `silent`: where something was broken there is a call, an error or a notice.
+- `silent`: where something was broken there is a call, an error or a notice; `unnoticed`, which is counted apart, is
+  the same where it was broken before the first value, so that no call may have begun: then it is text by the rules.
 - `cut`: in chunks it is the same. `raised`: nothing is raised.
 
 And for replies in which nothing is broken: `refused`: what a dialect can say by its rules is written; `inexact`: it is
@@ -34,7 +35,7 @@ __all__ = ["APART", "EXCUSES", "Tally", "broken_laws", "report", "said_laws", "w
 
 _REPORTS = 8
 """Findings of a dialect that are printed, each of another kind."""
-APART = "markup, repaired"
+APART = ("markup, repaired", "unnoticed")
 """What is counted and shown, but is no finding."""
 
 
@@ -61,7 +62,7 @@ class Tally:
     @property
     def found(self) -> int:
         """How often a law was broken."""
-        return sum(count for (law, _), count in self.kinds.items() if law != APART)
+        return sum(count for (law, _), count in self.kinds.items() if law not in APART)
 
     def reports(self, seed: int) -> list[str]:
         """Return findings in words, each of another law as far as that goes."""
@@ -69,7 +70,7 @@ class Tally:
         for kind, _ in self.kinds.most_common():
             ranks[kind] = before[kind[0]]
             before[kind[0]] += 1
-        chosen = sorted((kind for kind in ranks if kind[0] != APART), key=lambda kind: ranks[kind])[:_REPORTS]
+        chosen = sorted((kind for kind in ranks if kind[0] not in APART), key=lambda kind: ranks[kind])[:_REPORTS]
         return [report(kind, *self.first[kind], seed) for kind in chosen]
 
 
@@ -173,7 +174,8 @@ def broken_laws(reply: Reply) -> list[str]:
     laws = ["cut"] if said != found_cut else []
     laws += _wrong_calls(reply, found, pieces)
     laws += ["lost"] * any(not _is_given(each, found) for each in _due(reply, pieces))
-    laws += ["silent"] * _is_silent(reply, events)
+    if _is_silent(reply, events):
+        laws.append("unnoticed" if any(map(_is_without_start, pieces)) else "silent")
     return list(dict.fromkeys(laws))
 
 
@@ -302,6 +304,14 @@ def _is_silent(reply: Reply, events: list[Event]) -> bool:
             spans.append((start, at))
     heard = [each.span for each in events if isinstance(each, CallCompleted | CallFailed | Noticed)]
     return any(not any(one < end and two > start for one, two in heard) for start, end in spans)
+
+
+def _is_without_start(piece: Piece) -> bool:
+    """Was something broken before the first value of a call, or before all calls?"""
+    if piece.call is None:
+        return piece.role == "broken frame"
+    first = piece.call.text.find(words(piece.call.text)[0])
+    return piece.role == "broken" and piece.text[:first] != piece.call.text[:first]
 
 
 def _must_be_heard(reply: Reply, piece: Piece) -> bool:

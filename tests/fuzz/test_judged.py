@@ -42,7 +42,7 @@ def test_a_reply_is_the_same_each_time_and_its_words_come_once(name: str) -> Non
 @pytest.mark.parametrize("kind", BREAKS)
 def test_every_break_is_made_and_leaves_all_values_but_what_is_cut_off(kind: str) -> None:
     made = [make(name, 2, number, (kind, "value")) for name in NAMES for number in range(4)]
-    replies = [reply for reply in made if reply.broken == kind]
+    replies = [reply for reply in made if reply.broken.startswith(kind)]
     assert replies
     for reply in replies:
         held = set(words(reply.text))
@@ -211,7 +211,9 @@ def test_the_smallest_reply_of_each_kind_is_kept_and_reported() -> None:
         assert f"python tests/fuzz --broken 1 --first {number} --dialect glm --seed 6" in told
         again = work("glm", 6, number, 1, kinds=("doubled",))
         assert (law, how) in again.kinds
-    apart = Tally(1, Counter({(judged.APART, "doubled"): 1}), {(judged.APART, "doubled"): (0, make("glm", 6, 0, HOLD))})
+    apart = Tally(
+        1, Counter({(judged.APART[0], "doubled"): 1}), {(judged.APART[0], "doubled"): (0, make("glm", 6, 0, HOLD))}
+    )
     assert (apart.found, apart.reports(6)) == (0, [])
 
 
