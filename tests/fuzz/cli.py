@@ -1,7 +1,8 @@
 """Random documents against all laws, calls written and read back, schemas, walks through grammars, faults, atheris.
 
     python tests/fuzz [--seconds N | --tokens N --plain N --documents N --dialects N --calls N --written N
-                      --walks N --schemas N --grammars N --faults N --atheris TARGET --runs N]
+                      --walks N --schemas N --grammars N --faults N --atheris TARGET --runs N
+                      --broken N [--without BREAK] --said N]
                       [--first N] [--dialect NAME] [--seed S] [--jobs N] [--record]
     python tests/fuzz --against OTHER [--number N] [--first N] [--dialect NAME] [--seed S] [--jobs N]
     python tests/fuzz --evidence
@@ -12,6 +13,9 @@ As `make fuzz ARGS="--seconds 60"`, on all cores. The time is shared equally; wi
 leaves all others of these out, and may be given several times: `--dialects 30000 --dialect glm --dialect also`;
 `--written N` is N calls that are written in each dialect and read back, and `--walks N` N replies that engines write
 with each kind of grammar of each dialect, both of which are tried only with a count;
+`--broken N` is N replies in each dialect with one broken thing, and `--said N` N replies with calls that are as they
+should be, with markup in their values, both of which are tried only with a count; of those the first is `--first`,
+and `--without fence` leaves out a kind of broken thing;
 `--schemas N` is N schemas, each with values and texts; `--grammars N` is N walks with each engine, and as many calls
 that each must accept; `--faults N` is N streams through
 the proxy with faults on both sides, which are tried only with a count. The first document or reply that
@@ -39,7 +43,8 @@ from support.dialect_texts import KINDS
 from support.engines import llama_judge
 from support.written import WRITTEN
 
-from fuzz import against, deep, evidence, guided, streams, walked, written
+from fuzz import against, deep, evidence, guided, judged, streams, walked, worded, written
+from fuzz.breaks import BREAKS
 from fuzz.quick import Finding, Quick, work_on_dialects, work_on_plain, work_on_tokens
 from fuzz.shrink import smallest
 from fuzz.targets import broken
@@ -106,15 +111,17 @@ def _asked(arguments: list[str] | None) -> argparse.Namespace:
         parser.error("--atheris beside a count needs --runs")
     if options.against:
         return options
-    if "forge" in (options.dialect or ()):
-        parser.error("--dialect forge needs --against")
-    if options.dialect and not {"dialects", "written", "walks"} & dict(_plan(options)).keys():
-        parser.error("--dialect beside another count or --atheris needs --dialects, --written or --walks")
+    parts = dict(_plan(options)).keys()
+    if "forge" in (options.dialect or ()) and not {"broken", "said"} & parts:
+        parser.error("--dialect forge needs --against, --broken or --said")
+    if options.dialect and not {"dialects", "written", "walks", "broken", "said"} & parts:
+        needed = "--dialects, --written, --walks, --broken or --said"
+        parser.error(f"--dialect beside another count or --atheris needs {needed}")
     return options
 
 
 def _counted(options: argparse.Namespace) -> list[str]:
-    parts = ("tokens", "plain", "dialects", *_DEEP, "written", "walks", "faults")
+    parts = ("tokens", "plain", "dialects", *_DEEP, "written", "walks", "broken", "said", "faults")
     return [part for part in parts if getattr(options, part) is not None]
 
 
@@ -123,7 +130,7 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--seconds", type=float, default=30.0, help="how long to try (default: 30)")
     add("--tokens", type=int, help="how many short documents to try, however long it takes")
-    add("--first", type=int, help="number of the first of them (default: after those in the record; --against: 0)")
+    add("--first", type=int, help="number of the first of them, or of replies (default: after the record; 0)")
     add("--plain", type=int, help="how many whole replies to read in two ways, however long it takes")
     add("--documents", type=int, help="how many long documents to try by all laws, however long it takes")
     add("--dialects", type=int, help="how many replies in each dialect to try by all laws, however long it takes")
@@ -133,6 +140,10 @@ def _parser() -> argparse.ArgumentParser:
     add("--calls", type=int, help="how many calls to write and read back, however long it takes")
     add("--written", type=int, help="how many calls to write and read back in each dialect, however long it takes")
     add("--walks", type=int, help="how many replies engines write with each grammar of each dialect")
+    add("--broken", type=int, help="how many replies with one broken thing to try in each dialect")
+    kinds = f"not these: {', '.join(BREAKS)}"
+    add("--without", action="append", default=[], choices=BREAKS, metavar="BREAK", help=kinds)
+    add("--said", type=int, help="how many replies with valid calls to try in each dialect, with markup in values")
     add("--schemas", type=int, help="how many schemas to try, with values and texts, however long it takes")
     add("--grammars", type=int, help="how many replies each engine writes, however long it takes")
     add("--faults", type=int, help="how many streams with faults the proxy is tried with, however long it takes")
@@ -224,6 +235,24 @@ def _walks(session: Session, part: str, seconds: float | None) -> None:
             session.add(f"walks {dialect} {format}", walks, time.monotonic() - start, found, seed=options.seed)
             print(f"  {_counts(done.counts)}")
             session.reports += done.found
+
+
+def _broken(session: Session, part: str, seconds: float | None) -> None:
+    options = session.options
+    kinds = tuple(kind for kind in BREAKS if kind not in options.without)
+    work = judged.work_on_said if part == "said" else partial(judged.work, kinds=kinds)
+    first, count, start = options.first or 0, getattr(options, part), time.monotonic()
+    total, reports = 0, list[str]()
+    for dialect in (each for each in worded.NAMES if each in (options.dialect or worded.NAMES)):
+        of_dialect = partial(work, dialect, options.seed)
+        done = _try_blocks(session.pool, options.jobs, of_dialect, judged.Tally(), first, count, None)
+        total += done.replies
+        reports += done.reports(options.seed)
+        found = Counter({f"{law} ({how})" if how else law: number for (law, how), number in done.kinds.items()})
+        print(f"{part} {dialect}: {done.replies:,} replies, {_counts(found) or 'nothing found'}", flush=True)
+    session.reports += reports
+    kept = [{"law": part, "report": each} for each in reports]
+    session.add(part, total, time.monotonic() - start, kept, seed=options.seed)
 
 
 def _against(options: argparse.Namespace) -> int:
@@ -343,6 +372,8 @@ _PARTS = {
     "faults": _faults,
     "written": _written,
     "walks": _walks,
+    "broken": _broken,
+    "said": _broken,
     "atheris": _atheris,
     **dict.fromkeys(_DEEP, _deep),
 }

@@ -169,6 +169,9 @@ _ABOUT = {
         for name in DIALECTS
         for format in FORMATS
     },
+    "broken": "replies with one broken thing: no call carries markup that is not its own, none runs that is only "
+    "shown, and whole ones are read",
+    "said": "calls with markup in their values are written, and read back exactly, between prose",
     "schemas": "schemas that hold themselves, double at each step, have any keywords and hostile patterns: values are "
     "judged as by jsonschema and read in all spellings, texts in all cuts, the work has a bound for each character",
     "grammars": "toolsets, with which every engine writes and judges replies",
