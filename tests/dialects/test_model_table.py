@@ -41,7 +41,7 @@ NAMES = {
         Qwen/Qwen3.8-27B Qwen/Qwen3.8-27B-INT4 Qwen/Qwen3.8-2.4T-A95B nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16
         nemotron-3-nano:30b nvidia/NVIDIA-Nemotron-3.5-Lightning-30B-A3B-NVFP4
         nvidia/Nemotron-3-Nano-Omni-30B-A3B-Reasoning-BF16 unsloth/Nemotron-3-Nano-30B-A3B-GGUF
-        stepfun-ai/Step-3.5-Flash stepfun-ai/Step-3.7-Flash XiaomiMiMo/MiMo-V2-Flash XiaomiMiMo/MiMo-V2.6-Pro-MOPD
+        stepfun-ai/Step-3.5-Flash stepfun-ai/Step-3.7-Flash
         LGAI-EXAONE/K-EXAONE-2.0-750B-A37B PrimeIntellect/INTELLECT-3-FP8 arcee-ai/Trinity-Large-Thinking-NVFP4
         internlm/Intern-S2-Preview openbmb/MiniCPM-V-4.6-Thinking deepreinforce-ai/Ornith-1.0-35B-FP8""",
     "glm": """
@@ -54,6 +54,7 @@ NAMES = {
     "minimax_m3": "MiniMaxAI/MiniMax-M3",
     "invoke": "dots-studio/dots3-note-prev",
     "seed_oss": "ByteDance-Seed/Seed-OSS-36B-Instruct unsloth/Seed-OSS-36B-Instruct-GGUF",
+    "mimo": "XiaomiMiMo/MiMo-V2-Flash XiaomiMiMo/MiMo-V2.6-Pro-MOPD unsloth/MiMo-V2.5-Omni-GGUF",
     "deepseek_v3": """
         deepseek-ai/DeepSeek-V3-0324 deepseek-ai/DeepSeek-V3.1 deepseek-ai/DeepSeek-V3.1-Terminus
         deepseek-v3.1:671b-cloud deepseek-ai/DeepSeek-V3.2-Exp deepseek-ai/DeepSeek-R1-0528

@@ -157,7 +157,8 @@ def test_the_dialect_of_a_pasted_text_is_detected(visit):
     expect(found).to_contain_text("Detected forge (1 call). A call: <tool>")
     fill(page, OTHER)
     expect(found).to_contain_text(
-        "Detected qwen3_coder (1 call); others that find calls here: seed_oss (1 call). A call: <tool_call>"
+        "Detected qwen3_coder (1 call); others that find calls here: mimo (1 call), seed_oss (1 call). "
+        "A call: <tool_call>"
     )
     expect(page.locator("#summary")).to_have_text("1 call1 repair0 errors")
     assert source(page) == OTHER

@@ -145,6 +145,7 @@ UNSAYABLE = {
     "qwen3_coder": call_of(path="a\n</parameter>\n</function>\n</tool_call>b"),
     "minimax_m2": call_of(path='a</parameter>\n<parameter name="n">1'),
     "seed_oss": call_of(open=5),
+    "mimo": call_of(path="a</parameter>\n</function>\n</tool_call>b"),
     "tag_per_tool": call_of(open=[1]),
 }
 

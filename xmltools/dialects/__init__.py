@@ -56,6 +56,7 @@ _KNOWN = {
     "lfm2": ("pythonic", "LFM2"),
     "invoke": ("invoke", "INVOKE_XML"),
     "seed_oss": ("seed_oss", "SEED_OSS"),
+    "mimo": ("mimo", "MIMO"),
     "step3": ("step3", "STEP3"),
     "hunyuan": ("hunyuan", "HUNYUAN"),
     "nemotron_nano": ("nemotron_nano", "NEMOTRON_NANO"),

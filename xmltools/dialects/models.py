@@ -232,9 +232,9 @@ FAMILIES: Final = (
         ("stepfun-ai/Step-3.7-Flash",),
     ),
     Family(
-        "qwen3_coder",
+        "mimo",
         ("MiMo-V2*",),
-        _VLLM_PARSERS + "__init__.py",
+        "https://github.com/vllm-project/vllm/pull/57933",
         (
             "XiaomiMiMo/MiMo-V2-Flash",
             "XiaomiMiMo/MiMo-V2.5",

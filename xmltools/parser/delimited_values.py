@@ -311,8 +311,9 @@ def _read_wrong_end(block: Block, leaf: Leaf, text: str, at: int) -> int:
         following = ask(block, at, "key end closer value_end name opener", f"(?:{begins}){SPACE}", final=True)
         written = following[1].rstrip(SPACES) if following else ""
         word = written[2:].partition("=")[0].rstrip(">")
-        is_named = word.lower() == leaf.tag.lower() or own.stands_for(word)
-        is_meant = is_named or value_end.startswith(written) or re.match(own.half_end, written)
+        is_named = word.lower() == leaf.tag.lower() or own.stands_for(word) or value_end.startswith(written)
+        is_last = following is not None and following.lastgroup == "value_end"  # a wrong one alone may be content
+        is_meant = re.match(own.half_end, written) or (is_named and not is_last)
         if following is None or not is_meant or not _shows_end(block, following):
             return at + 1
     except UndecidedError:

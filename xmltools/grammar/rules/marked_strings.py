@@ -48,11 +48,17 @@ _BREAK = choice(literal("\r\n"), literal("\n"))
 
 
 def value_marks(form: Dialect) -> tuple[str, ...]:
-    """Return the marks that no value of a dialect's pairs may hold: they could end it, alone or with others."""
+    """Return the marks that no value of a dialect's pairs may hold: they could end it, alone or with others.
+
+    More than half of the mark after a value may stand for it (grammars/DIALECTS.md, 3.3a).
+    """
     pairs = form.pairs
     assert pairs is not None
-    others = (pairs.key, pairs.end or form.closer, pairs.name or form.opener, "<![CDATA[" if pairs.cdata else "")
-    return (pairs.value_end, *(shortened(mark, pairs.value_end) for mark in others if mark))
+    end = pairs.value_end[: len(pairs.value_end) // 2 + 1]
+    starts = [(each.pairs and each.pairs.name) or each.opener for each in (form.base or form).forms]
+    around = (pairs.key, pairs.value and pairs.key_end, pairs.value, "<![CDATA[" if pairs.cdata else "")
+    others = (*around, pairs.end or form.closer, *dict.fromkeys(starts))
+    return (end, *(shortened(mark, end) for mark in others if mark))
 
 
 def shortened(mark: str, other: str) -> str:
