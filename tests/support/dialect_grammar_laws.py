@@ -127,6 +127,10 @@ def wrong_with(
     outside = "".join(part.text for part in reply.parts if isinstance(part, Text))
     if _hides(outside, dialect):
         return ""  # a call that is only shown: what the model says by that, no grammar knows
+    has_brace = any(repair.code is Code.JSON_EXTRA_BRACE for call in calls for repair in call.repairs)
+    if has_brace or any(map(_is_by_text, failed)):
+        # Text after a call that its object ends begins as JSON (DIALECTS.md, 4.5), or shows it: no grammar knows that.
+        return ""
     if failed and not (issues and all(_is_excused(error, issues) for error in failed)):
         return f"failed: {failed[0]}"
     wrong = next(filter(None, (_call_is_right(call, tools, issues) for call in calls)), "")
@@ -145,6 +149,10 @@ def _events(parser: Parser, text: str, rng: Random) -> Iterator[Event]:
 
 def _said(call: ToolCall) -> tuple[Any, ...]:
     return call.name, call.arguments, call.repairs, call.span
+
+
+def _is_by_text(error: Any) -> bool:
+    return error.code is Code.CODE_FENCE or error.message == "there is more JSON after the object"
 
 
 def _is_excused(error: Any, issues: list[GrammarIssue]) -> bool:
