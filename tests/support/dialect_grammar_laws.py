@@ -113,7 +113,8 @@ def wrong_with(
     """
     if len(text) > _LONG or (not named(dialect).opener.startswith("<") and _SECTION.search(text)):
         return ""  # comments and sections that are open hide calls, and those calls may hold their ends
-    reading = {"dialect": dialect, "starts_in_reasoning": bool(options.get("starts_in_reasoning"))}
+    in_reasoning = bool(options.get("starts_in_reasoning"))
+    reading = {"dialect": dialect, "starts_in_reasoning": in_reasoning, "code_fences": "call"}
     if (tag := options.get("reasoning")) and tag not in named(dialect).reasoning:
         reading["reasoning_tags"] = (*named(dialect).reasoning, tag)
     events = list(_events(Parser(tools, **reading), text, rng))
@@ -128,8 +129,8 @@ def wrong_with(
     if _hides(outside, dialect):
         return ""  # a call that is only shown: what the model says by that, no grammar knows
     has_brace = any(repair.code is Code.JSON_EXTRA_BRACE for call in calls for repair in call.repairs)
-    if has_brace or any(map(_is_by_text, failed)):
-        # Text after a call that its object ends begins as JSON (DIALECTS.md, 4.5), or shows it: no grammar knows that.
+    if has_brace or any(map(_goes_on, failed)):
+        # Text after a call that its object ends begins as JSON (DIALECTS.md, 4.5): no grammar knows that.
         return ""
     if failed and not (issues and all(_is_excused(error, issues) for error in failed)):
         return f"failed: {failed[0]}"
@@ -151,8 +152,8 @@ def _said(call: ToolCall) -> tuple[Any, ...]:
     return call.name, call.arguments, call.repairs, call.span
 
 
-def _is_by_text(error: Any) -> bool:
-    return error.code is Code.CODE_FENCE or error.message == "there is more JSON after the object"
+def _goes_on(error: Any) -> bool:
+    return error.message == "there is more JSON after the object"
 
 
 def _is_excused(error: Any, issues: list[GrammarIssue]) -> bool:

@@ -129,7 +129,7 @@ def walk_is_right(
 
 def _reading(options: dict[str, Any]) -> dict[str, Any]:
     """Return the options of a parser for what a grammar with these options generates."""
-    made = {"starts_in_reasoning": bool(options.get("starts_in_reasoning"))}
+    made: dict[str, Any] = {"starts_in_reasoning": bool(options.get("starts_in_reasoning")), "code_fences": "call"}
     return {**made, "reasoning_tags": ("think", "thinking", "reason")} if options.get("reasoning") == "reason" else made
 
 
