@@ -51,7 +51,7 @@ def read_cdata(block: Block, leaf: Leaf, text: str, at: int) -> int:
     if end < 0:
         end = len(text) - (2 if text.endswith("]]") else text.endswith("]"))
         block.emit_cdata(text[at:end])
-        return end if end > at else -1
+        return ~end
     piece = text[at:end]
     block.emit_cdata(piece)
     if leaf.sections[-1:] == array("q", (block.base + at,)):
@@ -93,7 +93,7 @@ def read_cdata_tail(block: Block, leaf: Leaf, text: str, at: int) -> int:
     if opening < 0:
         stop = len(text) - (2 if text.endswith("]]") else text.endswith("]"))
         block.put_aside(text[at:stop])
-        return stop if stop > at else -1
+        return ~stop
     if opening > at:
         block.put_aside(text[at:opening])
         return opening

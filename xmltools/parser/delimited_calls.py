@@ -47,7 +47,7 @@ def read_pairs(block: Block, text: str, at: int) -> int:
             return (_read_argument if state == State.PAIRS else _begin_call)(block, text, here)
     except UndecidedError:
         pass  # what is left comes again with the next chunk
-    return kept if kept > at else -1
+    return ~kept
 
 
 def _begin_call(block: Block, text: str, at: int) -> int:

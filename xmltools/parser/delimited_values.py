@@ -47,7 +47,7 @@ def read_pair_value(block: Block, leaf: Leaf, text: str, at: int) -> int:
             raise UndecidedError
         after = read(block, leaf, text, place)
     except UndecidedError:
-        return kept if kept > at else -1
+        return ~kept
     if leaf is block.leaf:  # what is there is content
         block.emit_cdata(text[max(kept, leaf.start - block.base) : after])
     return after

@@ -56,7 +56,7 @@ _NOTHING: Final = frozenset(("", "none", "null", "nil", "n/a", "empty", "no argu
 
 def read_body(block: Block, text: str, at: int) -> int:
     """State: at the opener, or right after it. That `<`, `{` or a fence line follows was seen when it was confirmed."""
-    begun, at = at, skip_space(text, max(at, block.raw.body_start - block.base))
+    at = skip_space(text, max(at, block.raw.body_start - block.base))
     if at == len(text):
         return at
     is_json, place = block.dialect.body is _JSON, block.base + at
@@ -68,7 +68,7 @@ def read_body(block: Block, text: str, at: int) -> int:
     elif text[at] in "`~":
         fence = read_fence(text, at)
         if fence is MORE:
-            return at if at > begun else -1
+            return ~at
         block.note(Code.CODE_FENCE, place, "the body of the block was in a code fence")
         return fence or at + 1
     elif text[at] == "[":

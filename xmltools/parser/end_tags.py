@@ -87,7 +87,7 @@ def read_end_tail(block: Block, leaf: Leaf, text: str, at: int) -> int:
         follows = _may_follow_around(block, candidate.name, text, here)
         candidate.kind = AROUND
     if follows is MORE and len(text) - here < TAG_LENGTH:
-        return here if here > at else -1
+        return ~here
     if follows and not _is_claimed(block, leaf, candidate, here):
         confirm_end(block, leaf, candidate)
         return here

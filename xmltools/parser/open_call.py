@@ -32,6 +32,7 @@ from xmltools.syntax.embedded_markup import count_open
 from xmltools.syntax.markup import (
     MORE,
     NAME_LENGTH,
+    NO,
     Tag,
     find_ampersands,
     opens_call,
@@ -709,30 +710,26 @@ def skip_broken(block: Block, text: str, at: int) -> int:
     if (dialect.pairs is not None or dialect.is_sure) and not dialect.is_bare:
         fields += f" opener key{' name' * own.pairs.bare}"
     found = own.find(text, at, fields)
-    while found.lastgroup == "name" or (found.lastgroup == "end" and not ends_itself):
-        if found.lastgroup == "name":
-            begins = begins_any((dialect,), text, found.start(), found["name"])
-            if begins is MORE and not block.reading.final:
-                return found.start() if found.start() > at else -1
-            if begins:
-                block.again = dialect.many and not block.is_bare
-                break
-            found = own.find(text, found.end(), fields)
-            continue
+    field, start, end = found.lastgroup, found.start(), found.end()
+    is_over: bool | None = True
+    if field == "name":
+        is_over = begins_any((dialect,), text, start, found["name"])
+    elif field == "end" and not ends_itself:
         # Another call in the same section, or the end of that, shows that this is the end.
-        after = own.look(text, found.end(), _AFTER, SPACE)
+        after = own.look(text, end, _AFTER, SPACE)
         while after and after.lastgroup == "fillers":
             after = own.look(text, after.end(), _AFTER, SPACE)
-        if after is MORE and not block.reading.final:
-            return found.start() if found.start() > at else -1
         if after and after.lastgroup == "name":
             block.again = block.done = True
             return after.end(1)
-        found = own.find(text, found.end(), fields)
-    if found.lastgroup == "cut":
-        return found.start() if found.start() > at else -1
-    if found.lastgroup == "key":
+        is_over = after and NO
+    if field == "cut" or (is_over is MORE and not block.reading.final):
+        return ~start
+    if not is_over:  # it is only skipped
+        return end
+    if field == "key":
         block.state = State.PAIRS
-        return found.start()
+        return start
+    block.again = field == "name" and dialect.many and not block.is_bare
     block.done = True
-    return found.end() if found.lastgroup in ("closer", "end") else found.start()
+    return end if field in ("closer", "end") else start

@@ -147,7 +147,7 @@ def _enter_leaf(block: Block, leaf: Leaf, text: str, at: int) -> int:
     if leaf.literal < 0 and not block.ending.aside:  # a comment in front, even one not put aside, is part of the text
         if is_read:
             leaf.reader = TextReader(is_begun=text[at] > " " and text[at] != "<")
-        return max(at, read_text(block, leaf, text, at))
+        return read_text(block, leaf, text, at)
     if is_read:
         leaf.reader = TextReader()
     lead = block.ending.aside.take()
@@ -188,10 +188,9 @@ def read_text(block: Block, leaf: Leaf, text: str, at: int) -> int:
     if opening < 0:
         end = len(text) - (leaf.pasted and text.endswith("<"))
         block.emit_text(text[at:end])
-        return end if end > at else -1
+        return ~end
     if opening > at:
         block.emit_text(text[at:opening])
-    if opening > at:
         return opening
     part = END_PART.fullmatch(text, at) if leaf.reader is None or leaf.reader.idle else None
     if part and not block.reading.final and is_undecided(part, leaf.tag, around_clean(block, leaf)):
