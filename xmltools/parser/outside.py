@@ -73,8 +73,8 @@ class Outside:
         tools = toolbox.names if toolbox is not None else ()
         self._starts = starts = starts_of(dialect, tags, tools, others, knows_tags)
         self._prose = prose = Shown(starts.words, limits.block_size)
-        self._foreign = ForeignCalls(toolbox, dialect, starts.own_names, prose, limits)
         self._calls = CallStarts(starts, toolbox, limits, prose, code_fences != "text")
+        self._foreign = ForeignCalls(self._calls)
         self.brackets = Brackets() if brackets else None
         self.events: list[Event] = []
         self.held = HeldCalls(self.events, code_fences == "last")
