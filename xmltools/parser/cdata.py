@@ -87,7 +87,7 @@ def read_cdata_tail(block: Block, leaf: Leaf, text: str, at: int) -> int:
     if opening < 0 and end >= 0:
         block.put_aside(text[at:end])
         continue_cdata(block, leaf)
-        block.own_ending().section = block.base + end
+        block.ending.section = block.base + end
         block.state = State.CDATA_TAIL
         return end + 3
     if opening < 0:

@@ -97,8 +97,7 @@ def begin_pair(block: Block, begins: Delimiter) -> int:
     if len(pairs.key_end) > 1 and (twice := ask(block, after, "key_end", "")):
         block.note(Code.STRAY_TEXT, block.base + after, f"skipped a second {pairs.key_end}", block.base + after)
         after = twice.end()
-    if pairs.framing:
-        after = after_break(block, after)
+    after = after_break(block, after)
     section = ask(block, after, "cdata", SPACE) if pairs.cdata else None
     after = section.end() if section else after
     element, child = Element(name, place), top.shape.child(name)
@@ -108,14 +107,13 @@ def begin_pair(block: Block, begins: Delimiter) -> int:
     if top.path is not None and not block.discard:
         # Text that stands for a list or an object is converted as a whole, and so is an argument that may hold
         # elements, or all the others.
-        is_whole = (
+        path = path_of(block, name, top.path)
+        if (
             element.kind == JSON
             or (not child.is_any and child.opens("", "") is not None)
-            or (pairs.tag_mark != "" and not child.is_text)
+            or (pairs.tag_mark and not child.is_text)
             or (shape is not None and shape.wraps(name))
-        )
-        path = path_of(block, name, top.path)
-        if is_whole:
+        ):
             path = None
     leaf = begin_marked_leaf(block, element, child, block.base + after, path)
     leaf.lacks_mark = key.missing == pairs.value != ""

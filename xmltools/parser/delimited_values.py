@@ -10,7 +10,16 @@ import re
 from typing import Final
 
 from xmltools.errors import Code
-from xmltools.parser.delimited_keys import after_break, ask, follows, note_missing, read_key, tag_at, tags
+from xmltools.parser.delimited_keys import (
+    after_break,
+    ask,
+    follows,
+    give_up_pairs,
+    note_missing,
+    read_key,
+    tag_at,
+    tags,
+)
 from xmltools.parser.delimited_starts import begins_any
 from xmltools.parser.delimiters import ENDS, SPACE, Delimiter, UndecidedError
 from xmltools.parser.end_tags import end_leaf
@@ -103,19 +112,19 @@ def _read_end(block: Block, leaf: Leaf, text: str, at: int) -> int:
         begins = begins_any(block.delimiters.forms, text, at, found[field])
         if begins is MORE and not block.reading.final:
             raise UndecidedError
-        if begins and field == "any_opener":
-            ending.blocks.append(ending.calls)
-        elif begins:
-            ending.calls += 1
         if begins:
             ending.claims = field == "any_opener"
             ending.begun = block.base + found.end()
+            if ending.claims:
+                ending.blocks.append(ending.calls)
+            else:
+                ending.calls += 1
     elif field in ("any_end", "any_closer"):
         _meet_end(block, leaf, found, is_last=field == "any_closer")
     elif is_claimed:
         pass
     elif field == "value" and leaf.lacks_mark:
-        return _refuse(block, leaf, at, f"{pairs.key_end} and {pairs.value}")
+        return _refuse(block, leaf, at, f"there is text between {pairs.key_end} and {pairs.value}")
     elif field != "value_end":
         return _meet_argument(block, leaf, found)
     elif ending.arguments:
@@ -123,7 +132,7 @@ def _read_end(block: Block, leaf: Leaf, text: str, at: int) -> int:
             ending.arguments.pop()
         _doubt(block, leaf, place)
     elif _begins_unread(block, text, found.end()):
-        return _refuse(block, leaf, at, f"{pairs.value_end} and the next argument")
+        return _refuse(block, leaf, at, f"there is text between {pairs.value_end} and the next argument")
     else:
         _doubt(block, leaf, place)
     return found.end()
@@ -142,18 +151,11 @@ def _may_follow(block: Block, at: int, *, again: bool) -> bool:
     return verdict is not False
 
 
-def _refuse(block: Block, leaf: Leaf, at: int, between: str) -> int:
-    """Fail: there is text between two delimiters. The value ends `at` this place."""
-    block.fail(Code.MALFORMED_MARKUP, f"there is text between {between}", block.base + at)
-    _give_up(block, leaf, block.base + at)
-    return at
-
-
-def _give_up(block: Block, leaf: Leaf, place: int) -> None:
-    """The call has failed in this value: skip the rest of it."""
+def _refuse(block: Block, leaf: Leaf, at: int, message: str) -> int:
+    """The call fails in this value, which ends `at` this place: skip the rest of it."""
     block.discard = True
-    end_leaf(block, leaf, place)
-    block.state = State.PAIRS_SKIP
+    end_leaf(block, leaf, block.base + at)
+    return give_up_pairs(block, at, message)
 
 
 def _end_value(block: Block, leaf: Leaf, end: int, missing: str = "") -> None:
@@ -259,7 +261,7 @@ def _meet_end(block: Block, leaf: Leaf, found: Delimiter, *, is_last: bool) -> N
         and found[found.lastgroup or 0] == (pairs.end or block.dialect.closer)
         and _ends_call(block, found.end())
     ):
-        if is_last or _is_at_line_start(block, found.end(1)):
+        if is_last or block.source_of(place - 1, place) in ("\n", "\r"):
             _doubt(block, leaf, place)
         ending.over = place
 
@@ -283,18 +285,11 @@ def choose_value_end(block: Block, leaf: Leaf) -> int | None:
     if over < 0:
         return None
     if leaf.literal < 0:
-        block.fail(Code.MALFORMED_MARKUP, f"{value_end} is missing", block.ending.over)
-        _give_up(block, leaf, block.ending.over)
-        return over
+        return _refuse(block, leaf, over, f"{value_end} is missing")
     at = leaf.literal - block.base
     is_whole = block.reading.text.startswith(value_end, at)
     _end_value(block, leaf, leaf.literal, "" if is_whole else value_end)
     return at + len(value_end) * is_whole
-
-
-def _is_at_line_start(block: Block, at: int) -> bool:
-    place = block.base + at
-    return place == block.start or block.source_of(place - 1, place) in ("\n", "\r")
 
 
 # -- wrong delimiters --------------------------------------------------------------------------------------------------

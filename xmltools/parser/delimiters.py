@@ -155,13 +155,9 @@ class Delimiters:
     def find(self, text: str, at: int, fields: str) -> Delimiter:
         """The first of the delimiters in these fields from `at` on; or what the end of the text cuts off, as `cut`."""
         pattern = self._pattern(fields, "")
-        starts = "".join({each[0] for field in fields.split() for each in self._held(field)})
-        for place in re.compile(f"[{re.escape(starts)}]" if starts else "(?!)").finditer(text, at):
-            if found := pattern.match(text, place.start()):
-                return found
-        found = pattern.match(text, len(text))
-        assert found is not None  # the end of the text
-        return found
+        starts = {re.escape(each[0]) for field in fields.split() for each in self._held(field)}
+        places = re.compile("|".join([*starts, r"\Z"])).finditer(text, at)
+        return next(filter(None, (pattern.match(text, place.start()) for place in places)))
 
     def _make_stops(self, letter: str) -> re.Pattern[str]:
         """A pattern of what may begin a delimiter in a value, or what stands for its end: `<` and two characters, or

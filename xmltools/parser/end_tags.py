@@ -42,7 +42,7 @@ def end_section(block: Block, leaf: Leaf) -> None:
     if not block.discard:
         leaf.sections.append(block.ending.section)
     leaf.counted = block.ending.section + 3
-    block.own_ending().section = -1
+    block.ending.section = -1
     block.state = State.TEXT
     block.emit_text(block.ending.aside.take())
 
@@ -51,7 +51,7 @@ def continue_cdata(block: Block, leaf: Leaf) -> None:
     """The last `]]>` was content."""
     block.note(Code.UNSPLIT_CDATA_END, block.ending.section, "]]> inside CDATA was read as content", leaf.start)
     block.emit_cdata("]]>" + block.ending.aside.take())
-    block.own_ending().section = -1
+    block.ending.section = -1
     block.state = State.CDATA
 
 
@@ -93,14 +93,12 @@ def read_end_tail(block: Block, leaf: Leaf, text: str, at: int) -> int:
         return here
     tag = block.ending.aside.take()
     if block.ending.section >= 0:
-        block.own_ending().aside.append(candidate.between)
-        block.own_ending().aside.append(tag)
+        block.put_aside(candidate.between + tag)
         continue_cdata(block, leaf)
     else:
         block.state = State.TEXT
         leaf.set_literal(candidate.place, pasted=True)
         block.emit_text(tag)
-    block.ending.aside.clear()
     return here
 
 
@@ -113,12 +111,11 @@ def _is_claimed(block: Block, leaf: Leaf, candidate: Candidate, at: int) -> bool
     if not block.count_examples(block.ending.section if in_section else candidate.place):
         return False
     if not block.ending.claimed:
-        block.own_ending().held_reader = leaf.reader
-        leaf.reader = None
+        block.ending.held_reader, leaf.reader = leaf.reader, None
     candidate.after = block.base + at
     candidate.sections = len(leaf.sections)
     candidate.repairs = len(block.repairs)
-    block.own_ending().claimed.append(candidate)
+    block.ending.claimed.append(candidate)
     return True
 
 
@@ -170,7 +167,7 @@ def confirm_end(block: Block, leaf: Leaf, candidate: Candidate) -> None:
     if block.ending.claimed:
         _release(block, leaf, block.ending.section if block.ending.section >= 0 else place)
     if block.ending.section >= 0:
-        block.own_ending().aside.append(candidate.between)
+        block.put_aside(candidate.between)
         end_section(block, leaf)
     if kind == OWN:
         _end_own(block, leaf, candidate.spaced, place)
@@ -178,7 +175,7 @@ def confirm_end(block: Block, leaf: Leaf, candidate: Candidate) -> None:
         block.note(Code.MISMATCHED_END_TAG, place, f"another end tag closed <{leaf.tag}>", leaf.start)
         end_leaf(block, leaf, place)
     elif kind == AROUND:
-        block.own_ending().ended_around[leaf.tag] = candidate.name
+        block.ending.ended_around[leaf.tag] = candidate.name
         end_leaf(block, leaf, place, cut=True)
         block.close_element(candidate.name, place, leaf)
     else:
@@ -235,9 +232,7 @@ def _may_follow(block: Block, leaf: Leaf, kind: int, text: str, at: int) -> int 
         if following != "/":
             return NO
         tag = read_end_tag(text, at)
-        if tag is MORE:
-            return MORE
-        return bool(tag and block.is_block(tag.name))
+        return tag and block.is_block(tag.name)
     if kind == AROUND:
         return NO
     if following == "/":

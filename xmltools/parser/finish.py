@@ -184,8 +184,7 @@ def _read_arguments(block: Block, end: int, body: Envelope | None, shape: Object
 
 
 def _read_leaves(block: Block) -> None:
-    text, base, pairs = block.reading.text, block.base, block.dialect.pairs
-    mark = pairs.tag_mark if pairs is not None else ""
+    text, base, mark = block.reading.text, block.base, block.delimiters.pairs.tag_mark
     for leaf in block.leaves:
         element, start, end = leaf.element, leaf.start - base, leaf.end - base
         is_plain = leaf.literal < 0 and not leaf.sections and leaf.given is None and end - start < _SHORT

@@ -47,10 +47,10 @@ def read_object_of(block: Block, json: JSONObject, text: str, written: int) -> d
     decoded. In a body JSON is right, and a Python literal is not. In its parts, and elsewhere, a repair has reported
     already that elements belong there.
     """
-    pairs, is_forge, place = block.dialect.pairs, block.dialect.body is Body.ELEMENTS, json.start
+    pairs, is_forge, place = block.delimiters.pairs, block.dialect.body is Body.ELEMENTS, json.start
     depth, is_exact = block.reading.limits.depth, written >= place
     try:
-        if pairs is not None and (pairs.python or pairs.quote):
+        if pairs.python or pairs.quote:
             value, slips = loads_call(text, json.marks, depth=depth)
         else:
             value, slips = loads_lenient(text, depth=depth, loose=not is_forge)
@@ -63,7 +63,7 @@ def read_object_of(block: Block, json: JSONObject, text: str, written: int) -> d
         raise NoCallError(code, message, written + error.offset if is_exact else place, hint) from None
     if not isinstance(value, dict):
         raise NoCallError(Code.INVALID_JSON, "the JSON is no object", place)
-    tells_python = (json.is_body and is_exact) or (pairs is not None and pairs.json)
+    tells_python = (json.is_body and is_exact) or pairs.json
     for code, offset, message in slips:
         if tells_python or code is not Code.PYTHON_LITERAL:
             block.add_repair(code, place + offset, message)

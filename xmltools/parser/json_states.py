@@ -44,11 +44,10 @@ def begin_json_body(block: Block, place: int) -> None:
 
 def begin_json_arguments(block: Block, at: int, start: int, *, is_usual: bool = False) -> None:
     """The text of `arguments` is JSON, from `start` on; a fence before it is at `at`. `is_usual`: no repair."""
-    pairs = block.dialect.pairs
-    if pairs is None or not (pairs.json or is_usual):
+    if not (block.delimiters.pairs.json or is_usual):
         block.note(Code.JSON_ARGUMENTS, block.base + at, "the arguments were read from JSON")
     block.json = JSONObject(block.base + start, block.dialect, block.reading.limits.depth)
-    if pairs is not None and block.stack[0].path is not None:
+    if block.dialect.pairs is not None and block.stack[0].path is not None:
         block.json.begin_deltas(block.shape, ())
     block.state = State.JSON
 
@@ -97,12 +96,10 @@ def _json(block: Block) -> JSONObject:
 
 def _may_lack_brace(block: Block, json: JSONObject, text: str, at: int) -> bool:
     """Is only the last brace of the object missing, if what begins at `at` turns out to be an end tag, or mark?"""
-    pairs = block.dialect.pairs
-    if not json.in_envelope:
-        return False
     if json.is_body:
-        return text[at] in "<`"
-    return pairs is not None and not pairs.python and text[at] == "<"
+        return json.in_envelope and text[at] in "<`"
+    is_marked = block.dialect.pairs is not None and not block.delimiters.pairs.python
+    return json.in_envelope and is_marked and text[at] == "<"
 
 
 def _take_name(block: Block, json: JSONObject) -> None:
@@ -147,11 +144,10 @@ def read_json_end(block: Block, text: str, at: int) -> int:
     if here > at:
         return here
     character = text[at]
-    may_end = character == "<" or read_mark(text, at, (dialect.end, dialect.start)) is not NO
-    if may_end and not is_arguments:
-        return _after_body(block, json, text, at)
     if is_arguments:
         return _after_arguments(block, json, text, at)
+    if character == "<" or read_mark(text, at, (dialect.end, dialect.start)) is not NO:
+        return _after_body(block, json, text, at)
     if in_list and character in ",]" and not json.lacks_brace:
         return _read_list(block, text, at)
     fence = read_fence(text, at)
@@ -185,9 +181,9 @@ def _more_json(quote: str, python: bool) -> re.Pattern[str]:
 
 def _find_more(block: Block, text: str, at: int, here: int) -> re.Match[str] | Answer:
     """More JSON after an object that may end the call, up to `at`; white space goes up to `here`."""
-    pairs, found = block.dialect.pairs, None
+    pairs, found = block.delimiters.pairs, None
     if here - at <= OPENER_SPACE:
-        found = _more_json(pairs.quote if pairs else "", pairs is not None and pairs.python).match(text, here)
+        found = _more_json(pairs.quote, pairs.python).match(text, here)
     if found is None or (block.dialect.separator and found[1] == "{"):
         return NO
     return found if found.lastindex else NO if block.reading.final else MORE
@@ -237,7 +233,7 @@ def _separate(block: Block, text: str, at: int, here: int) -> int:
 
 def _read_list(block: Block, text: str, at: int) -> int:
     """After an object in a list of calls: it ends, or another call follows."""
-    pairs, here = block.dialect.pairs, at
+    here = at
     if text[at] == ",":
         here = skip_space(text, at + 1)
         if here - at > OPENER_SPACE:
@@ -249,7 +245,7 @@ def _read_list(block: Block, text: str, at: int) -> int:
             block.note(Code.JSON_TRAILING_COMMA, block.base + at, "dropped a comma after the last call")
         block.in_list = False
         return here + 1
-    if text[here] != "{" and (pairs is None or not pairs.python):
+    if text[here] != "{" and not block.delimiters.pairs.python:
         return _refuse(block, at)
     block.again = block.done = True
     return at

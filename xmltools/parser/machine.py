@@ -89,9 +89,9 @@ def run_of_value(block: Block, leaf: Leaf) -> ValueRun | None:
         return "</" if leaf.pasted else "<", stops_of_text(block, leaf), "", False
     if state == State.CDATA or (state == State.PAIR_VALUE and leaf.decided):
         return "]]", SECTION_END, "", False
-    if state != State.PAIR_VALUE or block.dialect.pairs is None:
+    if state != State.PAIR_VALUE:
         return None
-    pairs = block.dialect.pairs
+    pairs = block.delimiters.pairs
     stops = block.delimiters.in_value(leaf.tag[0])
     begins = pairs.tag_mark[:2] or "<"
     has_breaks = block.delimiters.has_breaks

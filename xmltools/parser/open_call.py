@@ -379,7 +379,11 @@ class Block:
         self.json: JSONObject | None = None
         self.in_list = False  # the body is one of a list of calls, whose end was not read
         # Reading.
-        self.state: int = State.BODY if dialect.tool_name else _first_state(dialect)
+        self.state: int = State.BODY
+        if dialect.pairs is not None:
+            self.state = State.PAIRS_NAME
+        elif dialect.body is _TAGS:
+            self.state = State.TOOL_TAG
         self.is_bare = opener == 0 and dialect.pairs is not None  # it has no start tag
         self.base = 0  # where the text that is being read begins in the stream
         self.ending = NO_ENDING
@@ -671,13 +675,6 @@ class Block:
         if self.stray is _NO_STRAY:
             self.stray = Stray()
         return self.stray
-
-
-def _first_state(dialect: Dialect) -> int:
-    """The state in which a block of another dialect than Forge's begins."""
-    if dialect.body is _TAGS:
-        return State.TOOL_TAG
-    return State.PAIRS_NAME if dialect.pairs is not None else State.BODY
 
 
 _AFTER: Final = "fillers name closer"

@@ -16,7 +16,7 @@ from xmltools.parser.reasoning import MAX_BRACKETS, Brackets, Reasoning, is_json
 from xmltools.parser.shown import Shown
 from xmltools.parser.toolbox import Toolbox
 from xmltools.syntax.late_patterns import late_pattern
-from xmltools.syntax.markup import MORE, NO, OPENER_LENGTH, OPENER_SPACE, SPACES, Answer, Tag, read_opener, skip_space
+from xmltools.syntax.markup import MORE, NO, OPENER_LENGTH, OPENER_SPACE, SPACES, Answer, read_opener, skip_space
 
 _RESULT = late_pattern(
     r"<(?P<end>/?)tool_(?:response|result)>|\nTool: [^\r\n]{1,256}\r?\nResult:",
@@ -356,7 +356,7 @@ class Outside:
         if word in self._starts.thoughts:
             return at + len(word)
         tag = read_opener(text, at, word)
-        return tag.end if isinstance(tag, Tag) else tag
+        return tag and tag.end
 
     def _open_region(self, text: str, at: int, lead: int, word: str, end: int) -> int:
         """Reasoning begins with the tag from `at` to `end`. In a fence it is text, as all else is up to its end tag."""

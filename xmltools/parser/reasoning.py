@@ -14,7 +14,7 @@ from xmltools.parser.fences import FenceReader
 from xmltools.parser.openers import Openers
 from xmltools.parser.shown import SECTION_LENGTH, Shown
 from xmltools.syntax.json_scanner import JSONScanner
-from xmltools.syntax.markup import MORE, NO, OPENER_LENGTH, SPACES, Answer, Tag, read_opener, skip_space
+from xmltools.syntax.markup import MORE, NO, OPENER_LENGTH, SPACES, Answer, read_opener, skip_space
 
 MAX_BRACKETS: Final = 10_000
 """Characters that a region in brackets may have."""
@@ -128,12 +128,10 @@ class Reasoning:
                 return NO
             if end == len(text):
                 return MORE
-            if text[end] == ">":
-                return end + 1
-            return NO
+            return end + 1 if text[end] == ">" else NO
         if found["name"]:
             tag = read_opener(text, at, found["name"])
-            return tag.end if isinstance(tag, Tag) else tag
+            return tag and tag.end
         for form in self._calls.starts.calls[found[0]]:
             opens = self._calls.confirm(form, text, at, found[0])
             if opens or opens is MORE:
