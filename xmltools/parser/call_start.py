@@ -150,7 +150,7 @@ class CallStarts:
     def _begins_with_field(self, text: str, at: int) -> bool | None:
         """An opener in another case may be any other element: only a field, or a name in JSON, makes it a call."""
         dialect = self.starts.dialect
-        return begins_with_field(text, at, (dialect.tool_name, dialect.server_name, dialect.arguments), _NAME_KEY, at)
+        return begins_with_field(text, at, (dialect.tool_name, dialect.server_name, dialect.arguments), _NAME_KEY)
 
     def _confirm_name(self, text: str, at: int, block: str) -> int | bool | None:
         """Does the bare name of a given tool follow the opener, and something to call it with after that?"""

@@ -6,27 +6,9 @@ from array import array
 from typing import Final
 
 from xmltools.errors import Code
-from xmltools.parser.end_tags import (
-    continue_cdata,
-    end_section,
-    is_next_section,
-    meet_candidate,
-)
-from xmltools.parser.open_call import (
-    AROUND,
-    CALL,
-    OWN,
-    Block,
-    Leaf,
-    State,
-)
-from xmltools.syntax.markup import (
-    CDATA_OPEN,
-    MORE,
-    NO,
-    read_cdata_open,
-    read_end_tag,
-)
+from xmltools.parser.end_tags import continue_cdata, end_section, is_next_section, meet_candidate
+from xmltools.parser.open_call import AROUND, CALL, OWN, Block, Leaf, State
+from xmltools.syntax.markup import CDATA_OPEN, MORE, NO, read_cdata_open, read_end_tag
 
 _LONG: Final = 4096
 

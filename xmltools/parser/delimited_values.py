@@ -15,7 +15,6 @@ from xmltools.parser.delimited_keys import (
     ask,
     follows,
     give_up_pairs,
-    note_missing,
     read_key,
     tag_at,
     tags,
@@ -175,7 +174,7 @@ def _end_value(block: Block, leaf: Leaf, end: int, missing: str = "") -> None:
     end_leaf(block, leaf, end)
     block.state = State.PAIRS
     if missing:
-        note_missing(block, missing, end, leaf.start)
+        block.note_missing(missing, end, leaf.start)
 
 
 def _before_break(block: Block, leaf: Leaf, end: int) -> int:

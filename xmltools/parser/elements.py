@@ -11,13 +11,7 @@ from xmltools.models.events import ArgumentDelta
 from xmltools.parser.attributes import name_in, name_of, read_arguments, read_attributes, read_properties
 from xmltools.parser.end_tags import end_field, refuse_second_end
 from xmltools.parser.json_states import begin_json_arguments, begin_json_body, begin_json_leaf
-from xmltools.parser.open_call import (
-    Block,
-    Container,
-    Leaf,
-    Path,
-    State,
-)
+from xmltools.parser.open_call import Block, Container, Leaf, Path, State
 from xmltools.parser.values import END_PART, begin_leaf, is_undecided, turn_into_text
 from xmltools.syntax.element_tree import Element
 from xmltools.syntax.markup import (
@@ -165,7 +159,7 @@ def _waits(block: Block, text: str, at: int, name: str) -> bool:
         if part is None or not is_undecided(part, name, top.tag):
             return False
     if after > at + reading.told:
-        reading.told_path = path_of(block, name, top.path, 0)
+        reading.told_path = path_of(block, name, 0) or ()
         reading.events.append(ArgumentDelta.make(reading.told_path, text[at + reading.told : after]))
         reading.told = after - at
     return True
@@ -463,13 +457,16 @@ def _add_value(block: Block, element: Element) -> tuple[Shape, Path | None]:
     if block.discard:
         return top.shape.child(element.name), None
     top.children.append(element)
-    return top.shape.child(element.name), None if top.path is None else path_of(block, element.name, top.path)
+    return top.shape.child(element.name), path_of(block, element.name)
 
 
-def path_of(block: Block, name: str, path: Path, count: int = 1) -> Path:
-    """The path of the next value called `name` in the innermost open container, whose own is `path`. `count`: 0 if it
-    may be asked for again."""
+def path_of(block: Block, name: str, count: int = 1) -> Path | None:
+    """The path of the next value called `name` in the innermost open container, if that has one. `count`: 0 if it may
+    be asked for again."""
     top = block.stack[-1]
+    path = top.path
+    if path is None:
+        return None
     key = "" if top.shape.is_list else name
     number = top.counts.get(key, 0)
     top.counts[key] = number + count

@@ -8,16 +8,7 @@ from typing import Final
 
 from xmltools.errors import Code
 from xmltools.parser.attributes import end_attributes
-from xmltools.parser.open_call import (
-    AROUND,
-    CALL,
-    OTHER,
-    OWN,
-    Block,
-    Candidate,
-    Leaf,
-    State,
-)
+from xmltools.parser.open_call import AROUND, CALL, OTHER, OWN, Block, Candidate, Leaf, State
 from xmltools.syntax.element_tree import Element
 from xmltools.syntax.markup import (
     CDATA_OPEN,

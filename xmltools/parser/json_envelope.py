@@ -15,13 +15,7 @@ from xmltools.errors import Code
 from xmltools.parser.elements import take_name
 from xmltools.parser.json_deltas import JSONObject
 from xmltools.parser.open_call import Block, Failure
-from xmltools.syntax.json_reader import (
-    JSONDepthError,
-    JSONError,
-    JSONEscapeError,
-    loads_call,
-    loads_lenient,
-)
+from xmltools.syntax.json_reader import JSONDepthError, JSONError, JSONEscapeError, loads_call, loads_lenient
 from xmltools.syntax.markup import SPACES, is_valid_name
 from xmltools.tools.schema import ANY, Shape
 

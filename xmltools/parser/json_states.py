@@ -123,9 +123,8 @@ def read_json_end(block: Block, text: str, at: int) -> int:
     """State: after a JSON object."""
     dialect, json, in_list = block.dialect, _json(block), block.in_list
     is_arguments = not json.is_body and not in_list
-    has_end = dialect.closer and not dialect.may_lack_end
     here = skip_space(text, at)
-    may_be_over = not has_end if json.is_body else dialect.pairs is not None and not dialect.pairs.end
+    may_be_over = not dialect.has_end if json.is_body else dialect.pairs is not None and not dialect.pairs.end
     more = _find_more(block, text, at, here) if may_be_over and not in_list and not json.lacks_brace else NO
     if more is MORE:
         return -1
@@ -135,9 +134,9 @@ def read_json_end(block: Block, text: str, at: int) -> int:
         return here + 1
     if more:
         return _refuse(block, here, "there is more JSON after the object")
-    if is_arguments and dialect.pairs is not None and not has_end:
+    if is_arguments and dialect.pairs is not None and not dialect.has_end:
         return _after_arguments(block, json, text, at)
-    if not in_list and not has_end:
+    if not in_list and not dialect.has_end:
         if json.lacks_brace:
             return _end_without_brace(block, json, text, at)
         return (_separate if dialect.separator else _end_alone)(block, text, at, here)

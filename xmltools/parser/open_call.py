@@ -29,14 +29,7 @@ from xmltools.parser.limits import Limits
 from xmltools.parser.toolbox import Toolbox
 from xmltools.syntax.element_tree import Element
 from xmltools.syntax.embedded_markup import count_open
-from xmltools.syntax.markup import (
-    MORE,
-    NAME_LENGTH,
-    NO,
-    Tag,
-    find_ampersands,
-    opens_call,
-)
+from xmltools.syntax.markup import MORE, NAME_LENGTH, NO, Tag, find_ampersands, opens_call
 from xmltools.syntax.rope import Rope
 from xmltools.tools.schema import ANY, Shape
 
@@ -427,6 +420,10 @@ class Block:
         """Whether it is in reasoning that was not closed before it."""
         return (Code.MISSING_END_TAG, self.start) in self.repairs
 
+    def note_missing(self, end: str, place: int, owner: int) -> None:
+        """Record that this end tag, or another delimiter, is not at `place`."""
+        self.note(Code.MISSING_END_TAG, place, f"{end} is missing", owner)
+
     def note_space(self, tag: Tag, place: int) -> None:
         """Record the white space before the name in a tag."""
         self.note(Code.TAG_WHITE_SPACE, place, f"white space before the name in <{tag.name}>", self.base + tag.end)
@@ -472,10 +469,9 @@ class Block:
 
     def end_early(self, place: int) -> None:
         """The block ends without its end tag, at `place` in the stream."""
-        if self.in_list:
-            self.note(Code.MISSING_END_TAG, place, "the end of the list of calls is missing", self.start)
-        elif self.dialect.closer and not self.dialect.may_lack_end:
-            self.note(Code.MISSING_END_TAG, place, f"{self.dialect.closer} is missing", self.start)
+        if self.in_list or self.dialect.has_end:
+            end = "the end of the list of calls" if self.in_list else self.dialect.closer
+            self.note_missing(end, place, self.start)
         self.done = True
 
     def trim(self, size: int) -> None:
@@ -700,9 +696,8 @@ def skip_broken(block: Block, text: str, at: int) -> int:
     call, or, without an end delimiter, to the end of the turn; in open reasoning, no further than to the end of that.
     Arguments on the way are read: examples in them are not the next call."""
     dialect, own = block.dialect, block.delimiters
-    has_end = dialect.closer and not dialect.may_lack_end
-    ends_itself = block.is_bare or not has_end
-    fields = f"closer{' end' * (ends_itself or dialect.many)}{' turn_ends' * (not has_end)}"
+    ends_itself = block.is_bare or not dialect.has_end
+    fields = f"closer{' end' * (ends_itself or dialect.many)}{' turn_ends' * (not dialect.has_end)}"
     fields += " thought_ends" * block.in_reasoning
     if (dialect.pairs is not None or dialect.is_sure) and not dialect.is_bare:
         fields += f" opener key{' name' * own.pairs.bare}"

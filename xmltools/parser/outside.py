@@ -11,7 +11,7 @@ from xmltools.parser.call_start import CallStarts
 from xmltools.parser.foreign import ForeignCalls
 from xmltools.parser.held_calls import HeldCalls
 from xmltools.parser.limits import Limits
-from xmltools.parser.openers import Openers, forms_at, starts_of
+from xmltools.parser.openers import forms_at, starts_of
 from xmltools.parser.reasoning import MAX_BRACKETS, Brackets, Reasoning, is_json_list
 from xmltools.parser.shown import Shown
 from xmltools.parser.toolbox import Toolbox
@@ -73,15 +73,15 @@ class Outside:
         tools = toolbox.names if toolbox is not None else ()
         self._starts = starts = starts_of(dialect, tags, tools, others, knows_tags)
         self._prose = prose = Shown(starts.words, limits.block_size)
-        self._calls = CallStarts(starts, toolbox, limits, prose, code_fences != "text")
-        self._foreign = ForeignCalls(self._calls)
+        self.calls = CallStarts(starts, toolbox, limits, prose, code_fences != "text")
+        self._foreign = ForeignCalls(self.calls)
         self.brackets = Brackets() if brackets else None
         self.events: list[Event] = []
         self.held = HeldCalls(self.events, code_fences == "last")
         self.pieces: list[str] = []  # text that was not yet given to those that follow it
         names = (*tags, *(end for _, end in dialect.thoughts)) if in_reasoning else ()
         if names:
-            self._region = Reasoning(self._calls, self.events, self.pieces, names, 0, 0)
+            self._region = Reasoning(self.calls, self.events, self.pieces, names, 0, 0)
             self._region.may_repeat = True
 
     @property
@@ -92,17 +92,7 @@ class Outside:
     @property
     def is_first(self) -> bool:
         """Whether something may open that counts only where the reply begins."""
-        return self._calls.openers is not self._starts.later
-
-    @property
-    def openers(self) -> Openers:
-        """The words with which something may begin now."""
-        return self._calls.openers
-
-    @property
-    def dialect(self) -> Dialect:
-        """How calls are written."""
-        return self._starts.dialect
+        return self.calls.openers is not self._starts.later
 
     @property
     def is_plain_prose(self) -> bool:
@@ -112,14 +102,14 @@ class Outside:
             or self.brackets
             or self.is_first
             or self.is_after
-            or self._calls.is_long
+            or self.calls.is_long
             or self.held.is_waiting
         )
 
     @property
     def openers_wait(self) -> bool:
         """Whether an opener that follows nothing but white space may wait for what confirms it."""
-        return self._is_blank and self.dialect.tool_name != "" and not self._prose.fence
+        return self._is_blank and self._starts.dialect.tool_name != "" and not self._prose.fence
 
     @property
     def is_fenced(self) -> bool:
@@ -128,8 +118,8 @@ class Outside:
 
     def begin(self, base: int) -> None:
         """Another text is going to be read, whose first character is at `base` in the stream."""
-        self._calls.base = base
-        self._calls.final = self.final
+        self.calls.base = base
+        self.calls.final = self.final
         self._next = -1, ""
         self._is_hiding = False
 
@@ -150,7 +140,7 @@ class Outside:
         if region.is_over:
             self._region = None
             self._prose.skip(is_thought=True)
-            self._go_on(self._calls.base + place)
+            self._go_on(self.calls.base + place)
             self.held.region = region if region.is_unclosed else None
             self.is_after &= not region.is_unclosed
         return place
@@ -173,7 +163,7 @@ class Outside:
         self._foreign.at = place
         self.is_after = self._starts.dialect.layout
         self._is_blank = True
-        self._calls.is_long = False
+        self.calls.is_long = False
 
     def take_space(self, text: str, at: int, end: int) -> None:
         """White space between two blocks is text, unless it lays them out."""
@@ -247,12 +237,12 @@ class Outside:
             if self.is_first and piece.strip(SPACES):
                 self._end_first()
             self.pieces.append(piece)
-            self.held.add(TextDelta.make(piece, self._calls.base + at), piece)
+            self.held.add(TextDelta.make(piece, self.calls.base + at), piece)
         return end
 
     def _end_first(self) -> None:
         """An opener that counts only where the reply begins counts no more."""
-        self._calls.openers = self._starts.later
+        self.calls.openers = self._starts.later
         self._next = -1, ""
 
     # -- prose -----------------------------------------------------------------------------------------------------
@@ -260,7 +250,7 @@ class Outside:
     def _read_prose(self, text: str, at: int) -> int:
         """Text up to the next opener, or to the beginning of one at the end of the text; or that opener. White space
         next to calls and reasoning may lay them out."""
-        calls = self._calls
+        calls = self.calls
         if self._next[0] < at:  # it is searched for once: brackets may stop the reading before it often
             self._next = calls.openers.find(text, at)
         place, word = self._next
@@ -288,7 +278,7 @@ class Outside:
     def _skip(self, text: str, start: int, end: int) -> None:
         """The characters from `start` to `end` in `text` are not text."""
         if end > start:
-            base = self._calls.base
+            base = self.calls.base
             self.gather(is_all=False)
             self.held.add(Skipped((base + start, base + end)), text[start:end])
             self._foreign.at = base + end
@@ -296,7 +286,7 @@ class Outside:
     def _read_opener(self, text: str, at: int, lead: int, word: str) -> int:
         """An opener, or a token that ends the turn, at `at`, after white space from `lead` on that lays it out."""
         self.gather()
-        prose, calls, starts = self._prose, self._calls, self._starts
+        prose, calls, starts = self._prose, self.calls, self._starts
         if lead < at:
             prose.take_early(text[lead:at])
         prose.settle()
@@ -367,7 +357,7 @@ class Outside:
             return end
         self.end_text()
         self._skip(text, lead, at)
-        calls = self._calls
+        calls = self.calls
         calls.is_long = False
         names = self._starts.thoughts.get(word) or (word.lower() if word.isascii() else word,)
         self._region = Reasoning(calls, self.events, self.pieces, names, calls.base + at, calls.base + end)
@@ -381,7 +371,7 @@ class Outside:
     def _read_brackets(self, text: str, at: int) -> int:
         """At a `[` that starts a line: a region up to the first line that ends with `]`, or text. In a fence, and where
         it is the list that was asked for and no thought, it is text."""
-        calls, end = self._calls, at + 1
+        calls, end = self.calls, at + 1
         brackets = self.brackets
         if brackets is not None and not brackets.are_fenced("".join(self.pieces), self._foreign.at, self._prose):
             found = brackets.find_end(text, at, calls.base, calls.openers, final=self.final)

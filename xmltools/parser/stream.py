@@ -366,7 +366,7 @@ class Parser:
             at = skip_space(text, end)
         return end
 
-    def _open_block(self, opening: Opening, text: str, at: int) -> None:
+    def _open_block(self, opening: Opening, text: str, at: int) -> Block:
         """A block opens, `at` in the text."""
         dialect, word = opening.dialect, opening.word
         self._reading.call_id = None
@@ -390,6 +390,7 @@ class Parser:
             block.note_opener(Code.TAG_CASE, f"<{word}> was read as <{dialect.block}>")
         if dialect.body is Body.ELEMENTS:
             read_opening_tag(block, text[at : at + opening.length])
+        return block
 
     def _read_block(self, block: Block, text: str, at: int, base: int) -> int:
         place = run(block, text, at, base)
@@ -412,13 +413,11 @@ class Parser:
         """Another call begins, at `place` in the stream, in the block that has ended."""
         self._outside.end_text()
         dialect = ended.dialect
-        self._open_block(Opening(place, 0, dialect.block, dialect), "", 0)
-        if self._block is None:
-            return
+        block = self._open_block(Opening(place, 0, dialect.block, dialect), "", 0)
         if dialect.many:
-            self._block.is_bare = self._block.is_bare and not dialect.closer
+            block.is_bare = block.is_bare and not dialect.closer
         else:
-            self._block.note_opener(Code.JOINED_CALLS, "the call is in the block of another one")
+            block.note_opener(Code.JOINED_CALLS, "the call is in the block of another one")
 
     def _name_call(self, block: Block) -> None:
         """A block has named its tool: give the call its id and find the schema of its arguments."""
@@ -445,8 +444,10 @@ class Parser:
             self._release(verdict.code is Code.TRUNCATED)
             self._events.append(CallFailed(verdict, self._reading.call_id))
             return
-        if not verdict.id:
-            verdict = self._late_start(block, verdict)
+        if not verdict.id:  # its name was known only at its end: a JSON body has escapes in it
+            started = CallStarted(self._next_id(), verdict.name, block.server)
+            self._events.append(started)
+            verdict = verdict.model_copy(update={"id": started.id})
         if block.in_list and block.dialect.is_bare:
             self._waiting.append((verdict, text[block.start - base : end - base]))
             return
@@ -462,12 +463,6 @@ class Parser:
             else:
                 self._events.append(CallCompleted(call))
         self._waiting.clear()
-
-    def _late_start(self, block: Block, call: ToolCall) -> ToolCall:
-        """A call whose name was known only at its end (a JSON body with escapes in the name)."""
-        started = CallStarted(self._next_id(), call.name, block.server)
-        self._events.append(started)
-        return call.model_copy(update={"id": started.id})
 
     # -- the end -----------------------------------------------------------------------------------------------------
 

@@ -11,21 +11,8 @@ from xmltools.errors import Code
 from xmltools.parser.attributes import name_in, name_of
 from xmltools.parser.cdata import open_cdata
 from xmltools.parser.decode_text import TextReader
-from xmltools.parser.end_tags import (
-    end_leaf,
-    meet_candidate,
-)
-from xmltools.parser.open_call import (
-    CALL,
-    OTHER,
-    OWN,
-    Block,
-    Container,
-    Leaf,
-    Path,
-    State,
-    read_skipped,
-)
+from xmltools.parser.end_tags import end_leaf, meet_candidate
+from xmltools.parser.open_call import CALL, OTHER, OWN, Block, Container, Leaf, Path, State, read_skipped
 from xmltools.syntax.element_tree import Element
 from xmltools.syntax.markup import (
     MORE,
@@ -216,7 +203,7 @@ def _leaf_markup(block: Block, leaf: Leaf, text: str, at: int) -> int:
         if name is MORE:
             return -1
         if name and block.field_of(str(name)) is not None and leaf.capture.strip(SPACES):
-            block.note(Code.MISSING_END_TAG, block.base + at, f"</{leaf.tag}> is missing", leaf.start)
+            block.note_missing(f"</{leaf.tag}>", block.base + at, leaf.start)
             end_leaf(block, leaf, block.base + at, cut=True)
             return at
     leaf.set_literal(block.base + at, pasted=following in "!?" or is_xml_name(following))
@@ -283,7 +270,7 @@ def _leaf_end_tag(block: Block, leaf: Leaf, text: str, at: int) -> int:
     tag = read_end_tag(text, at)
     if tag is MORE:
         is_decided = leaf.exact and leaf.pasted and at + 2 < len(text)
-        if not is_decided or _own_ends(leaf.tag[:1] + block.arguments_tag[:1]).match(text, at):
+        if not is_decided or stops_of_text(block, leaf).match(text, at):
             return -1
     if tag:
         if tag.name == leaf.tag:
