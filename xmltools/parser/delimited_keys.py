@@ -107,7 +107,7 @@ def begin_pair(block: Block, begins: Delimiter) -> int:
     if not block.discard:
         # Text that stands for a list or an object is converted as a whole, and so is an argument that may hold
         # elements, or all the others.
-        path = path_of(block, name)
+        path = path_of(top, name)
         if (
             element.kind == JSON
             or (not child.is_any and child.opens("", "") is not None)

@@ -242,17 +242,18 @@ def _meet_argument(block: Block, leaf: Leaf, found: Delimiter) -> int:
 
 def _meet_end(block: Block, leaf: Leaf, found: Delimiter, *, is_last: bool) -> None:
     """The end of a call in a value, or of a block if it `is_last`, ends an example, or else perhaps the open call."""
-    ending, own, pairs, place = block.ending, block.delimiters, block.delimiters.pairs, block.base + found.end(1)
+    ending, own, place = block.ending, block.delimiters, block.base + found.end(1)
+    blocks, pairs = ending.blocks, own.pairs
     is_near = place - ending.begun <= OPENER_SPACE
     is_first = is_near and "<" not in block.source_of(max(ending.begun, leaf.start), place)
     is_mention = not is_first and not _tail(block, leaf, place).endswith(own.before_end)
-    first = ending.blocks[-1] if ending.blocks else 0
-    if is_mention and (ending.calls or ending.blocks):
+    first = blocks[-1] if blocks else 0
+    if is_mention and (ending.calls or blocks):
         pass  # it is only mentioned in the example
-    elif is_last and ending.blocks:
+    elif is_last and blocks:
         if ending.calls == first:
-            ending.blocks.pop()
-            ending.claims = len(ending.blocks) > 0 and not pairs.name
+            blocks.pop()
+            ending.claims = len(blocks) > 0 and not pairs.name
     elif not is_last and ending.calls > first:
         ending.calls -= 1
     elif (

@@ -104,23 +104,20 @@ class Delimiters:
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
         self.forms = (dialect.base or dialect).forms
-        self.pairs = dialect.pairs or Pairs()
+        self.pairs = pairs = dialect.pairs or Pairs()
         written = (dialect.base or dialect).written
         has_none = written is not None and written.writing is not None and "\n" not in written.writing.after_value
-        self.has_breaks = self.pairs.framing or not (has_none or self.pairs.tag_mark)
+        self.has_breaks = pairs.framing or not (has_none or pairs.tag_mark)
         """Whether a line break at the end of a value may not belong to it."""
-        end = self.pairs.value_end
+        end = pairs.value_end
         self.half_end = re.escape(end[: len(end) // 2 + 1])
         """A pattern of the beginning of the delimiter after a value, by which it is known."""
-        others = self.pairs.key, self.pairs.name, self.pairs.end, dialect.opener, dialect.closer
-        self.beginnings = (
-            *(each[: len(each) // 3 + 1] for each in others if each),
-            *(each[1:] for each in others if each),
-        )
+        others = filter(None, (pairs.key, pairs.name, pairs.end, dialect.opener, dialect.closer))
+        self.beginnings = tuple(part for each in others for part in (each[: len(each) // 3 + 1], each[1:]))
         """What is left of what may come after that, by which each is known: the beginning, or all but one character."""
-        self.before_end = *self._held("any_value_end"), *self._held("any_end"), "/" + self.pairs.name_end, "}"
+        self.before_end = *self._held("any_value_end"), *self._held("any_end"), "/" + pairs.name_end, "}"
         """What may come before the end of a call."""
-        around = end, self.pairs.key, self.pairs.key_end, self.pairs.value
+        around = end, pairs.key, pairs.key_end, pairs.value
         self.words = [_NOT_IN_NAME.sub("", each).lower() for each in around]
         """The names in the delimiter after a value, and in the others around it, in small letters."""
         self._pattern = cache(self._make_pattern)

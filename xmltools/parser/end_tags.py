@@ -153,11 +153,11 @@ def _release(block: Block, leaf: Leaf, end: int) -> None:
 
 def confirm_end(block: Block, leaf: Leaf, candidate: Candidate) -> None:
     """What follows shows that the candidate ended the leaf."""
-    place, kind = candidate.place, candidate.kind
-    block.ending.aside.clear()
-    if block.ending.claimed:
-        _release(block, leaf, block.ending.section if block.ending.section >= 0 else place)
-    if block.ending.section >= 0:
+    place, kind, ending = candidate.place, candidate.kind, block.ending
+    ending.aside.clear()
+    if ending.claimed:
+        _release(block, leaf, ending.section if ending.section >= 0 else place)
+    if ending.section >= 0:
         block.put_aside(candidate.between)
         end_section(block, leaf)
     if kind == OWN:
@@ -166,7 +166,7 @@ def confirm_end(block: Block, leaf: Leaf, candidate: Candidate) -> None:
         block.note(Code.MISMATCHED_END_TAG, place, f"another end tag closed <{leaf.tag}>", leaf.start)
         end_leaf(block, leaf, place)
     elif kind == AROUND:
-        block.ending.ended_around[leaf.tag] = candidate.name
+        ending.ended_around[leaf.tag] = candidate.name
         end_leaf(block, leaf, place, cut=True)
         block.close_element(candidate.name, place, leaf)
     else:

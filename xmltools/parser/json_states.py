@@ -65,7 +65,8 @@ def begin_json_leaf(block: Block, start: int) -> None:
 
 def read_json(block: Block, text: str, at: int) -> int:
     """State: in a JSON object."""
-    json, dialect = _json(block), block.dialect
+    json, dialect = block.json, block.dialect
+    assert json is not None
     json.events = [] if block.discard else block.reading.events
     if json.quote == "<" and text[at] == "<":
         json.before = block.source_of(block.base + at - 1, block.base + at) or json.before
@@ -86,12 +87,6 @@ def read_json(block: Block, text: str, at: int) -> int:
     elif end == at:
         return -1
     return end
-
-
-def _json(block: Block) -> JSONObject:
-    json = block.json
-    assert json is not None
-    return json
 
 
 def _may_lack_brace(block: Block, json: JSONObject, text: str, at: int) -> bool:
@@ -121,7 +116,8 @@ def _take_name(block: Block, json: JSONObject) -> None:
 
 def read_json_end(block: Block, text: str, at: int) -> int:
     """State: after a JSON object."""
-    dialect, json, in_list = block.dialect, _json(block), block.in_list
+    dialect, json, in_list = block.dialect, block.json, block.in_list
+    assert json is not None
     is_arguments = not json.is_body and not in_list
     here = skip_space(text, at)
     may_be_over = not dialect.has_end if json.is_body else dialect.pairs is not None and not dialect.pairs.end
@@ -137,8 +133,11 @@ def read_json_end(block: Block, text: str, at: int) -> int:
     if is_arguments and dialect.pairs is not None and not dialect.has_end:
         return _after_arguments(block, json, text, at)
     if not in_list and not dialect.has_end:
-        if json.lacks_brace:
-            return _end_without_brace(block, json, text, at)
+        if json.lacks_brace:  # only the end of the turn shows that
+            token = read_mark(text, at, dialect.turn_ends)
+            if token is MORE:
+                return -1
+            return _end_body(block, json, at, at) if token else _refuse(block, at)
         return (_separate if dialect.separator else _end_alone)(block, text, at, here)
     if here > at:
         return here
@@ -188,11 +187,12 @@ def _find_more(block: Block, text: str, at: int, here: int) -> re.Match[str] | A
     return found if found.lastindex else NO if block.reading.final else MORE
 
 
-def _end_body(block: Block, json: JSONObject, at: int) -> None:
-    """The block ends at `at`, whether the object has its last brace or not."""
+def _end_body(block: Block, json: JSONObject, at: int, after: int) -> int:
+    """The block ends with what is from `at` to `after`, whether the object has its last brace or not."""
     if json.lacks_brace:
         block.note(Code.JSON_MISSING_BRACE, block.base + at, "the last brace of the JSON object is missing")
     block.done = True
+    return after
 
 
 def _end_alone(block: Block, text: str, at: int, here: int) -> int:
@@ -202,17 +202,6 @@ def _end_alone(block: Block, text: str, at: int, here: int) -> int:
         return -1
     block.done = True
     return here + len(closer) if closer else at
-
-
-def _end_without_brace(block: Block, json: JSONObject, text: str, at: int) -> int:
-    """Only the end of the turn, at `at`, shows that the last brace of an object without an end mark is missing."""
-    token = read_mark(text, at, block.dialect.turn_ends)
-    if token is MORE:
-        return -1
-    if token is NO:
-        return _refuse(block, at)
-    _end_body(block, json, at)
-    return at
 
 
 def _separate(block: Block, text: str, at: int, here: int) -> int:
@@ -279,15 +268,13 @@ def _after_body(block: Block, json: JSONObject, text: str, at: int) -> int:
     if mark is MORE:
         return -1
     if mark and mark == dialect.end and not in_list:
-        _end_body(block, json, at)
-        return at + len(mark)
+        return _end_body(block, json, at, at + len(mark))
     if mark and is_whole:
         block.end_early(block.base + at)
         return at
     tag = read_end_tag(text, at)
     if tag and block.is_block(tag.name) and not in_list:
-        _end_body(block, json, at)
-        return tag.end
+        return _end_body(block, json, at, tag.end)
     if tag and is_whole:
         block.note(Code.STRAY_END_TAG, block.base + at, f"</{tag.name}> ends nothing that is open")
         return tag.end

@@ -425,8 +425,9 @@ class Block:
         self.note(Code.MISSING_END_TAG, place, f"{end} is missing", owner)
 
     def note_space(self, tag: Tag, place: int) -> None:
-        """Record the white space before the name in a tag."""
-        self.note(Code.TAG_WHITE_SPACE, place, f"white space before the name in <{tag.name}>", self.base + tag.end)
+        """Record white space before the name in a tag."""
+        if tag.spaced:
+            self.note(Code.TAG_WHITE_SPACE, place, f"white space before the name in <{tag.name}>", self.base + tag.end)
 
     def note_ignored(self, name: str, tag: str, place: int, owner: int) -> None:
         """Record that the attribute `name` of the tag means nothing."""
@@ -521,10 +522,11 @@ class Block:
 
     def source_of(self, start: int, end: int) -> str:
         """The text of the block from one place in the stream to another, as it was written."""
-        if start >= self.base:
-            return self.reading.text[start - self.base : end - self.base]
-        more = self.reading.text[self.raw.end - self.base : end - self.base] if end > self.raw.end else ""
-        return self.raw.tail(self.raw.end - start, max(self.raw.end - end, 0), more)
+        raw, text, base = self.raw, self.reading.text, self.base
+        if start >= base:
+            return text[start - base : end - base]
+        more = text[raw.end - base : end - base] if end > raw.end else ""
+        return raw.tail(raw.end - start, max(raw.end - end, 0), more)
 
     def put_aside(self, text: str) -> None:
         """Put consumed text aside whose meaning is open."""

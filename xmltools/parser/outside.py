@@ -211,11 +211,11 @@ class Outside:
         self._region = self.held.end(end) or self._region
 
     def _tell_notices(self) -> None:
-        if self._foreign.notices:
+        if notices := self._foreign.notices:
             if self.held.is_waiting:
                 self.held.show()
-            self.events += map(Noticed, self._foreign.notices)
-            self._foreign.notices.clear()
+            self.events += map(Noticed, notices)
+            notices.clear()
 
     def decides_nothing(self, held: str, chunk: str) -> bool:
         """Is it clear that `chunk` neither ends nor breaks the opening tag, or the region in brackets, that `held`

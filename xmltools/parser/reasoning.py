@@ -71,7 +71,7 @@ class Reasoning:
     def read(self, text: str, at: int) -> int:
         """Read on, up to the next tag, or past it. The place up to which it was read; -1 if the text does not
         decide."""
-        found = self._tags.tag.search(text, at)
+        shown, found = self._shown, self._tags.tag.search(text, at)
         cut = -1 if found else self._tags.cuts.find(text, at, len(text))
         place = found.start() if found else cut if cut >= 0 else len(text)
         end = self._calls.end_of_text(text, at, place)
@@ -81,8 +81,8 @@ class Reasoning:
             return -1
         self.gather()
         if end < place:
-            self._shown.take_early(text[end:place])
-        self._shown.settle()
+            shown.take_early(text[end:place])
+        shown.settle()
         name = found["name"]
         if name is None and found[0] in self._names:
             return self._end(text, at, found.end())
@@ -97,15 +97,15 @@ class Reasoning:
                 self.emit(text, at, after)
             self._start = self._calls.base + after
             return after
-        hidden = self._shown.hides(text, place, final=self._calls.final)
+        hidden = shown.hides(text, place, final=self._calls.final)
         if hidden is MORE:
             return -1
         if found["end"]:
             return self._read_end_tag(text, place, at, after, hidden)
-        if hidden or (name is None and self._shown.fence):
+        if hidden or (name is None and shown.fence):
             return self._think(text, at, hidden or place + 1)
         if name:
-            self._nested += not (self._shown.fence or self._shown.is_escaped)
+            self._nested += not (shown.fence or shown.is_escaped)
             return self._think(text, at, after)
         self.is_unclosed = True
         return self._end(text, at, at)

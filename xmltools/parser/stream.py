@@ -297,10 +297,11 @@ class Parser:
 
     def _read(self, chunk: str) -> None:
         """Read a piece together with what was held back."""
-        held, base = self._run.held, self._run.pos - len(self._run.held)
-        self._run.pos += len(chunk)
+        run = self._run
+        held, base = run.held, run.pos - len(run.held)
+        run.pos += len(chunk)
         if len(held) > LONG and self._is_undecided(chunk):
-            self._run.held = held + chunk
+            run.held = held + chunk
         else:
             self._read_text(held + chunk, base)
 
@@ -467,30 +468,31 @@ class Parser:
     # -- the end -----------------------------------------------------------------------------------------------------
 
     def _finish(self) -> None:
-        self._outside.final = True
-        rest, self._run.held = self._run.held, ""
-        self._run.pos -= len(rest)
+        run, outside = self._run, self._outside
+        outside.final = True
+        rest, run.held = run.held, ""
+        run.pos -= len(rest)
         self._reading.final = True
         if rest:
             self._read(rest)  # nothing is put off any more
-        while self._block is None and not self._outside.in_reasoning and self._run.held:
+        while self._block is None and not outside.in_reasoning and run.held:
             # What was held back is no opener now that nothing follows: its first character is text.
-            text, self._run.held = self._run.held, ""
-            base = self._run.pos - len(text)
-            self._outside.begin(base)
-            place = self._outside.emit_text(text, 0, 1)
-            self._run.pos = base + place
+            text, run.held = run.held, ""
+            base = run.pos - len(text)
+            outside.begin(base)
+            place = outside.emit_text(text, 0, 1)
+            run.pos = base + place
             self._read(text[place:])
-        rest, self._run.held = self._run.held, ""
+        rest, run.held = run.held, ""
         block = self._block
         if block is None:
-            self._outside.cut_off(rest, self._run.pos)
+            outside.cut_off(rest, run.pos)
             return
-        again = end_in_call(block, rest, self._run.pos, self._decided)
-        self._run.pos -= len(again or "")
+        again = end_in_call(block, rest, run.pos, self._decided)
+        run.pos -= len(again or "")
         if again is None or block.done:
             text = block.raw.take()
-            self._end_block(block, self._run.pos, text, self._run.pos - len(text))
+            self._end_block(block, run.pos, text, run.pos - len(text))
         if again is not None:
             self._decided += 1
             self._read(again)
