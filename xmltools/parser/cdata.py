@@ -90,12 +90,12 @@ def _after_cdata(block: Block, leaf: Leaf, text: str, at: int) -> int:
         tag = read_end_tag(text, at)
         if tag is MORE:
             return -1
-        if tag and tag.name == leaf.tag:
-            return meet_candidate(block, leaf, text, at, tag, OWN)
-        if tag and tag.name == block.arguments_tag and block.depth_of(tag.name) > 0:
-            return meet_candidate(block, leaf, text, at, tag, CALL)
-        if tag and block.depth_of(tag.name) > 1:
-            return meet_candidate(block, leaf, text, at, tag, AROUND)
+        if tag:
+            depth = block.depth_of(tag.name)
+            is_call = tag.name == block.arguments_tag and depth > 0
+            kind = OWN if tag.name == leaf.tag else CALL if is_call else AROUND
+            if kind != AROUND or depth > 1:
+                return meet_candidate(block, leaf, text, at, tag, kind)
     elif text.startswith("<!--", at):
         if not block.count_examples(block.ending.section):
             end_section(block, leaf)

@@ -118,12 +118,9 @@ def ends_complete(block: Block, rest: str, place: int) -> bool:
     pairs = block.delimiters.pairs
     if block.in_list and dialect.is_bare:
         return False  # a list without marks counts if it is whole
-    end_tags = [dialect.closer]
-    if pairs.json and pairs.end:
-        end_tags.append(pairs.end)
-    if block.spelling:  # a call between other marks is no element
-        end_tags.append(f"</{block.spelling}>")
-    is_part = any(tag.startswith(rest) or rest.rstrip(SPACES) == tag[:-1] for tag in end_tags)
+    # A call between other marks is no element.
+    others = filter(None, (pairs.end * pairs.json, block.spelling and f"</{block.spelling}>"))
+    is_part = any(tag.startswith(rest) or rest.rstrip(SPACES) == tag[:-1] for tag in (dialect.closer, *others))
     is_over = json is not None and not json.lacks_brace and state in (State.JSON_END, State.PAIRS)
     if json is not None and json.is_body and is_over:
         is_fence = not is_part and not rest.strip("`" + SPACES)

@@ -189,12 +189,10 @@ def _refuse_garbage(block: Block, leaf: Leaf, end: int) -> None:
         if name == leaf.tag and found[1]:
             message = f"</{name}> is in the value of <{name}>, and only </{block.arguments_tag}> closes it"
             hint = f"End the value with </{name}>, and write nothing between </{name}> and the next tag."
-        elif name != leaf.tag and not found[1] and block.stack[-1].shape.has_property(name):
-            message = f"<{name}> is in the value of <{leaf.tag}>, which was not closed"
-            hint = f"Close <{leaf.tag}> with </{leaf.tag}> before <{name}>."
-        elif found[1] and block.depth_of(name) > 1:
-            message = f"</{name}> is in the value of <{leaf.tag}>, which was not closed"
-            hint = f"Close <{leaf.tag}> with </{leaf.tag}> before </{name}>."
+        elif block.depth_of(name) > 1 if found[1] else name != leaf.tag and block.stack[-1].shape.has_property(name):
+            tag = f"<{found[1]}{name}>"
+            message = f"{tag} is in the value of <{leaf.tag}>, which was not closed"
+            hint = f"Close <{leaf.tag}> with </{leaf.tag}> before {tag}."
         else:
             continue
         block.fail(Code.MALFORMED_MARKUP, message, start + found.start(), hint)

@@ -60,7 +60,6 @@ class Outside:
         """`tags` are the names of reasoning elements; `limits.block_size` bounds the text that is held back, if it is
         less than the protocol allows. Calls of given tools in `others`, dialects, are read as well, and their
         reasoning, except for its elements if the caller `knows_tags`."""
-        self.final = False  # no more text will come
         self.opening: Opening | None = None
         self.is_after = False  # white space lays out: a call or reasoning has ended, and no text has come since
         self._region: Reasoning | None = None
@@ -119,7 +118,6 @@ class Outside:
     def begin(self, base: int) -> None:
         """Another text is going to be read, whose first character is at `base` in the stream."""
         self.calls.base = base
-        self.calls.final = self.final
         self._next = -1, ""
         self._is_hiding = False
 
@@ -266,7 +264,7 @@ class Outside:
             at = start
         if end > at:
             return self.emit_text(text, at, end)
-        if not word or (not self.final and calls.openers.cuts.find(text, place, place + 1) >= 0):
+        if not word or (not calls.final and calls.openers.cuts.find(text, place, place + 1) >= 0):
             return -1
         return self._read_opener(text, place, at, word)
 
@@ -307,7 +305,7 @@ class Outside:
         start = calls.find(text, at, word) if is_call else self._find_region(text, at, word)
         hidden: int | Answer = NO
         if start:
-            hidden = prose.hides(text, at, final=self.final, is_block=is_call, measure=calls.measure)
+            hidden = prose.hides(text, at, final=calls.final, is_block=is_call, measure=calls.measure)
         if start is MORE or hidden is MORE:
             self._is_hiding = is_call and start is not MORE
             return -1
@@ -332,7 +330,7 @@ class Outside:
         end = skip_space(text, at + len(word))
         if word in self._starts.calls or word[-1] != ">" or end - at >= OPENER_SPACE:
             return at + 1
-        if end == len(text) and not self.final:
+        if end == len(text) and not self.calls.final:
             return MORE
         return end + 1 if text.startswith("<", end) else at + 1
 
@@ -374,7 +372,7 @@ class Outside:
         calls, end = self.calls, at + 1
         brackets = self.brackets
         if brackets is not None and not brackets.are_fenced("".join(self.pieces), self._foreign.at, self._prose):
-            found = brackets.find_end(text, at, calls.base, calls.openers, final=self.final)
+            found = brackets.find_end(text, at, calls.base, calls.openers, final=calls.final)
             if found is MORE:
                 return -1
             if found and not is_json_list(text[at:found]):

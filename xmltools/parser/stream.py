@@ -277,12 +277,7 @@ class Parser:
 
     def _read_pieces(self, chunk: str) -> None:
         """Read a chunk in pieces: none has both the start of a block and more than the block may have."""
-        size, block = self._limits.block_size, self._block
-        room = size - len(self._run.held) if block is None else block.start + size - self._run.pos - 1
-        if room >= len(chunk):
-            self._read(chunk)
-            return
-        at = 0
+        size, at = self._limits.block_size, 0
         while at < len(chunk):
             block = self._block
             room = max(1, size - len(self._run.held))
@@ -469,7 +464,7 @@ class Parser:
 
     def _finish(self) -> None:
         run, outside = self._run, self._outside
-        outside.final = True
+        outside.calls.final = True
         rest, run.held = run.held, ""
         run.pos -= len(rest)
         self._reading.final = True

@@ -221,7 +221,7 @@ def _field_follows(block: Block, text: str, at: int) -> bool | None:
     if text[here] == "<":
         name = read_name(text, here + 1)
         if name is MORE:
-            return True if block.reading.final else MORE  # cut off, perhaps in the tag of a field
+            return block.reading.final or MORE  # cut off, perhaps in the tag of a field
         return bool(name) and name != block.dialect.block and block.field_of(str(name)) is not None
     return NO
 
@@ -273,23 +273,24 @@ def _leaf_end_tag(block: Block, leaf: Leaf, text: str, at: int) -> int:
         if not is_decided or stops_of_text(block, leaf).match(text, at):
             return -1
     if tag:
-        if tag.name == leaf.tag:
+        name, place = tag.name, block.base + at
+        if name == leaf.tag:
             return meet_candidate(block, leaf, text, at, tag, OWN)
-        depth = block.depth_of(tag.name)
+        depth = block.depth_of(name)
         if not leaf.exact and depth >= 0:
             if leaf.capture is not None and depth == 0:
                 follows = _field_follows(block, text, tag.end)
                 if follows is MORE:
                     return -1
                 if follows:
-                    message = f"</{tag.name}> closed <{leaf.tag}>"
-                    block.note(Code.MISMATCHED_END_TAG, block.base + at, message, leaf.start)
-                    end_leaf(block, leaf, block.base + at)
+                    message = f"</{name}> closed <{leaf.tag}>"
+                    block.note(Code.MISMATCHED_END_TAG, place, message, leaf.start)
+                    end_leaf(block, leaf, place)
                     return tag.end
-            end_leaf(block, leaf, block.base + at, cut=True)
-            block.close_element(tag.name, block.base + at, leaf)
+            end_leaf(block, leaf, place, cut=True)
+            block.close_element(name, place, leaf)
             return tag.end
-        if tag.name == block.arguments_tag and depth > 0:
+        if name == block.arguments_tag and depth > 0:
             return meet_candidate(block, leaf, text, at, tag, CALL)
         if not leaf.pasted and not leaf.sections and not leaf.lacks_mark:
             return meet_candidate(block, leaf, text, at, tag, OTHER)
