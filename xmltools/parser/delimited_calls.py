@@ -10,14 +10,7 @@ import re
 from typing import Final
 
 from xmltools.errors import Code
-from xmltools.parser.delimited_keys import (
-    NOT_AN_ARGUMENT,
-    ask,
-    begin_pair,
-    give_up_pairs,
-    note_blanks,
-    note_break,
-)
+from xmltools.parser.delimited_keys import NOT_AN_ARGUMENT, ask, begin_pair, give_up_pairs, note_blanks, note_break
 from xmltools.parser.delimited_starts import MAX_STRAY, begins_python
 from xmltools.parser.delimiters import NAME, UndecidedError, before
 from xmltools.parser.json_states import begin_json_arguments, begin_json_body

@@ -10,15 +10,7 @@ import re
 from typing import Final
 
 from xmltools.errors import Code
-from xmltools.parser.delimited_keys import (
-    after_break,
-    ask,
-    follows,
-    give_up_pairs,
-    read_key,
-    tag_at,
-    tags,
-)
+from xmltools.parser.delimited_keys import after_break, ask, follows, give_up_pairs, read_key, tag_at, tags
 from xmltools.parser.delimited_starts import begins_any
 from xmltools.parser.delimiters import ENDS, SPACE, Delimiter, UndecidedError
 from xmltools.parser.end_tags import end_leaf

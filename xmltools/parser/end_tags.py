@@ -165,14 +165,13 @@ def confirm_end(block: Block, leaf: Leaf, candidate: Candidate) -> None:
     elif kind == OTHER:
         block.note(Code.MISMATCHED_END_TAG, place, f"another end tag closed <{leaf.tag}>", leaf.start)
         end_leaf(block, leaf, place)
-    elif kind == AROUND:
-        ending.ended_around[leaf.tag] = candidate.name
+    else:
+        if kind == AROUND:
+            ending.ended_around[leaf.tag] = candidate.name
+        else:
+            _refuse_garbage(block, leaf, place)
         end_leaf(block, leaf, place, cut=True)
         block.close_element(candidate.name, place, leaf)
-    else:
-        _refuse_garbage(block, leaf, place)
-        end_leaf(block, leaf, place, cut=True)
-        block.close_element(block.arguments_tag, place, leaf)
 
 
 def _refuse_garbage(block: Block, leaf: Leaf, end: int) -> None:

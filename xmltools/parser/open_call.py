@@ -333,13 +333,7 @@ class Block:
         "stray",
     )
 
-    def __init__(
-        self,
-        start: int,
-        opener: int,
-        dialect: Dialect,
-        reading: Reading,
-    ) -> None:
+    def __init__(self, start: int, opener: int, dialect: Dialect, reading: Reading) -> None:
         """`start` is the block's place in the stream, `opener` the length of its opening tag."""
         # What it is given.
         self.start = start

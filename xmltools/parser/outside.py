@@ -18,9 +18,7 @@ from xmltools.parser.toolbox import Toolbox
 from xmltools.syntax.late_patterns import late_pattern
 from xmltools.syntax.markup import MORE, NO, OPENER_LENGTH, OPENER_SPACE, SPACES, Answer, read_opener, skip_space
 
-_RESULT = late_pattern(
-    r"<(?P<end>/?)tool_(?:response|result)>|\nTool: [^\r\n]{1,256}\r?\nResult:",
-)
+_RESULT = late_pattern(r"<(?P<end>/?)tool_(?:response|result)>|\nTool: [^\r\n]{1,256}\r?\nResult:")
 """The beginning or the end of the copy of a result."""
 _RESULT_LENGTH: Final = 300
 """More characters than `_RESULT` matches."""

@@ -454,10 +454,8 @@ class Parser:
     def _release(self, is_cut: bool = False) -> None:
         """The list without marks in which calls wait has ended: they are calls, unless it was cut off."""
         for call, source in self._waiting:
-            if is_cut:
-                self._events.append(CallFailed(cut_off_list(call, source, self._dialect), call.id))
-            else:
-                self._events.append(CallCompleted(call))
+            error = cut_off_list(call, source, self._dialect) if is_cut else None
+            self._events.append(CallFailed(error, call.id) if error else CallCompleted(call))
         self._waiting.clear()
 
     # -- the end -----------------------------------------------------------------------------------------------------

@@ -161,10 +161,7 @@ def turn_into_text(block: Block, container: Container, place: int) -> None:
         leaf.counted = place  # what stood before is forgotten
     block.leaf = leaf
     block.note(
-        Code.MIXED_CONTENT,
-        place,
-        f"<{container.tag}> contained text beside elements and was read as text",
-        leaf.start,
+        Code.MIXED_CONTENT, place, f"<{container.tag}> contained text beside elements and was read as text", leaf.start
     )
     block.state = State.TEXT
 
