@@ -17,7 +17,7 @@ from xmltools.parser.end_tags import end_leaf
 from xmltools.parser.open_call import NO_ENDING, Block, Leaf, State
 from xmltools.syntax.element_tree import Element
 from xmltools.syntax.late_patterns import late_pattern
-from xmltools.syntax.markup import MORE, NAME_LENGTH, OPENER_SPACE, SPACES, skip_space
+from xmltools.syntax.markup import MORE, NAME_LENGTH, NO, OPENER_SPACE, SPACES, Verdict, skip_space
 
 _AFTER_SECTION: Final = rf"[{SPACES}]{{0,{OPENER_SPACE - 3}}}+"
 SECTION_END: Final = re.compile(r"\]\]>|\]\]?\Z")
@@ -134,12 +134,12 @@ def _may_follow(block: Block, at: int, *, again: bool) -> bool:
     text, final = block.reading.text, block.reading.final
     fields = f"key end closer fillers name opener{' value_end' * again}{' nothing' * final}"
     found = block.delimiters.look(text, at, fields)
-    verdict = None if found is MORE else bool(found)
+    verdict: Verdict = found
     if found and found.lastgroup in ("name", "opener"):
         verdict = begins_any((block.dialect,), text, found.end(1), found[found.lastgroup])
-    if verdict is None and not final:
+    if verdict is MORE and not final:
         raise UndecidedError
-    return verdict is not False
+    return verdict is not NO
 
 
 def _refuse(block: Block, leaf: Leaf, at: int, message: str) -> int:

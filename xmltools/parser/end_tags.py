@@ -263,17 +263,12 @@ def _starts_sibling(block: Block, leaf: Leaf, kind: int, text: str, at: int) -> 
         return MORE
     if name is NO:
         return leaf.tag in block.dialect.argument_words and text.startswith(f"{leaf.tag}=", at + 1)
-    return (untouched and (is_xml_name(name) or block.is_number(name))) or _is_sibling(block, leaf, name)
-
-
-def _is_sibling(block: Block, leaf: Leaf, name: str) -> bool:
-    """Can an element called `name` follow the leaf by what is declared?"""
-    dialect, top = block.dialect, block.stack[-1]
-    if top.shape.knows(name, leaf.tag):
+    is_element = untouched and (is_xml_name(name) or block.is_number(name))
+    if is_element or block.stack[-1].shape.knows(name, leaf.tag):
         return True
     if len(block.stack) == 1:
         return block.field_of(name) is not None
-    return name == dialect.argument or name in dialect.argument_words
+    return name == block.dialect.argument or name in block.dialect.argument_words
 
 
 def end_leaf(block: Block, leaf: Leaf, place: int, *, cut: bool = False) -> None:

@@ -183,17 +183,13 @@ class Outside:
         taken = self._foreign.take(text, is_all=is_all, is_last=is_last)
         if taken < len(text):
             self.pieces.append(text[taken:])
-        if self._starts.others:
-            self._look_for_results(self._tail + text[:taken])
+        if self._starts.others:  # is the place after this text in the copy of a result?
+            tail, start = self._tail + text[:taken], 0
+            for found in _RESULT.finditer(tail):
+                self._is_copied = not found["end"]
+                start = found.end()
+            self._tail = tail[max(start, len(tail) - _RESULT_LENGTH) :]
         self._tell_notices()
-
-    def _look_for_results(self, text: str) -> None:
-        """Is the place after this text in the copy of a result?"""
-        start = 0
-        for found in _RESULT.finditer(text):
-            self._is_copied = not found["end"]
-            start = found.end()
-        self._tail = text[max(start, len(text) - _RESULT_LENGTH) :]
 
     def begin_line(self) -> None:
         """The block that was skipped last ended with a line."""

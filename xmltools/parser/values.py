@@ -69,8 +69,14 @@ def read_leaf_start(block: Block, leaf: Leaf, text: str, at: int) -> int:
         return _enter_leaf(block, leaf, text, at)
     if at + 1 == len(text):
         return -1
+    if text.startswith("<!--", at):
+        if leaf.literal < 0:
+            leaf.literal = block.base + at  # if the element turns out to be a leaf, the comment is part of it
+        block.put_aside("<!--")
+        block.state = State.COMMENT
+        return at + 4
     if text[at + 1] == "!":
-        return _leading_comment(block, leaf, text, at)
+        return -1 if "<!--".startswith(text[at : at + 4]) else _enter_leaf(block, leaf, text, at)
     if text[at + 1] == "/":
         if leaf.literal >= 0:  # nothing but comments: an empty element
             leaf.start, leaf.literal = block.base + at, -1
@@ -87,16 +93,6 @@ def read_leaf_start(block: Block, leaf: Leaf, text: str, at: int) -> int:
         return _enter_leaf(block, leaf, text, at)
     _enter_node(block, leaf, shape, name)
     return at
-
-
-def _leading_comment(block: Block, leaf: Leaf, text: str, at: int) -> int:
-    if text.startswith("<!--", at):
-        if leaf.literal < 0:
-            leaf.literal = block.base + at  # if the element turns out to be a leaf, the comment is part of it
-        block.put_aside("<!--")
-        block.state = State.COMMENT
-        return at + 4
-    return -1 if "<!--".startswith(text[at : at + 4]) else _enter_leaf(block, leaf, text, at)
 
 
 def read_leaf_comment(block: Block, leaf: Leaf, text: str, at: int) -> int:
