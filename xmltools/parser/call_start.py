@@ -203,9 +203,9 @@ class CallStarts:
         name = name_on_trial(trial)
         if not name or (trial.reading.call_id is None and name in form.json_names):
             return NO if is_all or is_over else MORE
-        json = trial.json
-        if not trial.knows_tool(name) or not form.is_bare or form.pairs is not None or json is None:
-            return trial.knows_tool(name)
+        json, is_known = trial.json, trial.knows_tool(name)
+        if not is_known or not form.is_bare or form.pairs is not None or json is None:
+            return is_known
         # Its arguments come right before or after the name in the object. Otherwise it is an answer in JSON.
         keys = [key for key in json.names if key not in _NO_ARGUMENTS]
         if any(key in form.json_arguments_names for key in keys[:2]):

@@ -27,8 +27,8 @@ be linear."""
 Measure = Callable[[str, int, int], int | Answer]
 """Given a text, the place of an opener, and where to stop: the end of the block, NO if none opens there, or MORE."""
 
+# Kinds of tokens. That of a comment is between the two.
 _CODE: Final = 0
-_COMMENT: Final = 1
 _CDATA: Final = 2
 _END: Final = 2
 """The kind of an end is that of its opener and this."""

@@ -175,12 +175,7 @@ def read_text(block: Block, leaf: Leaf, text: str, at: int) -> int:
     part = END_PART.fullmatch(text, at) if leaf.reader is None or leaf.reader.idle else None
     if part and not block.reading.final and is_undecided(part, leaf.tag, around_clean(block, leaf)):
         return -1
-    return _leaf_markup(block, leaf, text, at)
-
-
-def _leaf_markup(block: Block, leaf: Leaf, text: str, at: int) -> int:
-    """At a `<` in plain text."""
-    following = text[at + 1 : at + 2]
+    following = text[at + 1 : at + 2]  # after a `<`
     if not following:
         return -1
     if following == "/":
@@ -205,7 +200,7 @@ def _leaf_markup(block: Block, leaf: Leaf, text: str, at: int) -> int:
 
 
 def _field_follows(block: Block, text: str, at: int) -> bool | None:
-    """Does a field, or JSON, follow at `at`, after white space, so that the block has not ended before it?"""
+    """Does a field follow at `at`, after white space, so that the block has not ended before it?"""
     here = skip_space(text, at)
     if here - at > OPENER_SPACE:
         return NO
