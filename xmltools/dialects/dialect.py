@@ -403,6 +403,11 @@ class Dialect:
         return (*(f"</{tag}>" for tag in self.reasoning), *(end for _, end in self.thoughts))
 
     @property
+    def has_end(self) -> bool:
+        """Whether each call, or its block, has an end tag or delimiter."""
+        return self.closer != "" and not self.may_lack_end
+
+    @property
     def forms(self) -> tuple[Dialect, ...]:
         """The dialect itself, and its variants."""
         return (self, *self.variants)

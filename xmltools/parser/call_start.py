@@ -3,7 +3,6 @@ follows must confirm it. Where that takes the name of a tool, or the end of the 
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Final
 
 from xmltools.dialects import Body, Dialect
@@ -53,19 +52,11 @@ Start = tuple[Dialect, int]
 """A call starts: its dialect, and the place after its start tag; -1 if it has none."""
 
 
-def on_trial(place: int, length: int, form: Dialect, limits: Limits, toolbox: Toolbox | None, server: str) -> Block:
-    """A call that is read as far as there is text, without events. It begins at `place` in the stream, with a start tag
-    of this `length`. `server` is the one that a call means that names none."""
-    return Block(place, length, form, Reading(limits, toolbox, partial(_hear_name, server), []))
-
-
-def _hear_name(server: str, block: Block) -> None:
+def _hear_name(block: Block) -> None:
     """A call on trial has named its tool: the schema decides where its values end. The name is its id."""
-    reading = block.reading
     if block.error is None:
-        reading.call_id = reading.call_id or block.name
-        if reading.toolbox is not None:
-            block.stack[0].shape = reading.toolbox.guess(block.name or "", block.server, server) or ANY
+        block.reading.call_id = block.reading.call_id or block.name
+        block.stack[0].shape = block.guess_shape() or ANY
 
 
 def name_on_trial(block: Block) -> str:
@@ -90,16 +81,16 @@ class CallStarts:
         self._trial: Block | None = None
         self._measured: Block | None = None
         self.starts = starts
-        self._toolbox = toolbox
+        self.toolbox = toolbox
         self.limits = limits
-        self._shown = shown
+        self.shown = shown
         self._fenced_calls = fenced_calls
         self.openers = starts.openers  # those that count now
         self._ends: dict[int, int] = {}  # of calls that were measured, by the places of their openers
 
     def find(self, text: str, at: int, word: str) -> Start | Answer:
         """The start of a call at `at`, where `<word` is, or a delimiter."""
-        is_fenced = self._shown.fence
+        is_fenced = self.shown.fence
         if is_fenced and not self._fenced_calls:
             return NO
         own = forms_at(self.starts.calls, word)
@@ -145,11 +136,11 @@ class CallStarts:
 
     def _confirm_tool(self, form: Dialect, text: str, at: int, word: str) -> int | bool | None:
         """The place after the tag of a tool, if it begins a call. In a fence it is only shown."""
-        toolbox = self._toolbox
-        if toolbox is None or self._shown.fence:
+        toolbox = self.toolbox
+        if toolbox is None or self.shown.fence:
             return NO
         shape = toolbox.guess(form.block, None, self.starts.dialect.default_server)
-        is_first = not (self._shown.line.strip() or self._shown.follows)
+        is_first = not (self.shown.line.strip() or self.shown.follows)
         if form.in_line:
             return read_tool_line(shape, text, at + len(word)) if is_first else NO
         if word != form.block and word in toolbox.names:
@@ -159,20 +150,20 @@ class CallStarts:
     def _begins_with_field(self, text: str, at: int) -> bool | None:
         """An opener in another case may be any other element: only a field, or a name in JSON, makes it a call."""
         dialect = self.starts.dialect
-        return begins_with_field(text, at, (dialect.tool_name, dialect.server_name, dialect.arguments), _NAME_KEY, at)
+        return begins_with_field(text, at, (dialect.tool_name, dialect.server_name, dialect.arguments), _NAME_KEY)
 
     def _confirm_name(self, text: str, at: int, block: str) -> int | bool | None:
         """Does the bare name of a given tool follow the opener, and something to call it with after that?"""
         tag = read_opener(text, at, block)
-        if not tag or self._toolbox is None:
+        if not tag or self.toolbox is None:
             return NO
         at = skip_space(text, tag.end)
         word, end, is_cut = read_bare_name(text, at)
         if not word or at - tag.end > OPENER_SPACE:
             return NO
         if is_cut and end == at + len(word) == len(text):
-            return MORE if self._toolbox.begins(word) else NO
-        if word not in self._toolbox.names:  # no other spelling: while it grows, a word may not become a call
+            return MORE if self.toolbox.begins(word) else NO
+        if word not in self.toolbox.names:  # no other spelling: while it grows, a word may not become a call
             return NO
         return MORE if is_cut else tag.end
 
@@ -194,22 +185,27 @@ class CallStarts:
 
     # -- calls on trial --------------------------------------------------------------------------------------------
 
+    def on_trial(self, form: Dialect, start: int, end: int) -> Block:
+        """A call that is read as far as there is text, without events. It begins at `start` in the stream, with a start
+        tag up to `end`, or with none."""
+        return Block(start, max(end - start, 0), form, Reading(self.limits, self.toolbox, _hear_name, []))
+
     def _names_tool(self, form: Dialect, text: str, at: int, end: int) -> bool | None:
         """Does the call at `at`, whose start tag ends at `end`, name a given tool soon? Without tools, any name and
         arguments make a call."""
         is_all = self.final or len(text) - at >= _NAME_WITHIN
-        if self._toolbox is None and form.pairs is None:
+        if self.toolbox is None and form.pairs is None:
             return _NAMED.match(text, at) is not None or (NO if is_all else MORE)
         self._trial = trial = self._try(self._trial, form, text, at, end, at + _NAME_WITHIN)
         is_over = trial.done or trial.error is not None
-        if self._toolbox is None:
+        if self.toolbox is None:
             return trial.error is None if is_over else is_all or MORE
         name = name_on_trial(trial)
         if not name or (trial.reading.call_id is None and name in form.json_names):
             return NO if is_all or is_over else MORE
-        json = trial.json
-        if not trial.knows_tool(name) or not form.is_bare or form.pairs is not None or json is None:
-            return trial.knows_tool(name)
+        json, is_known = trial.json, trial.knows_tool(name)
+        if not is_known or not form.is_bare or form.pairs is not None or json is None:
+            return is_known
         # Its arguments come right before or after the name in the object. Otherwise it is an answer in JSON.
         keys = [key for key in json.names if key not in _NO_ARGUMENTS]
         if any(key in form.json_arguments_names for key in keys[:2]):
@@ -247,7 +243,6 @@ class CallStarts:
         one."""
         place = self.base + at
         if trial is None or trial.start != place or trial.dialect is not form:
-            server = self.starts.dialect.default_server
-            trial = on_trial(place, max(end - at, 0), form, self.limits, self._toolbox, server)
+            trial = self.on_trial(form, place, self.base + end)
         run(trial, text[at:stop], max(trial.base - place, 0), place)
         return trial

@@ -6,27 +6,9 @@ from array import array
 from typing import Final
 
 from xmltools.errors import Code
-from xmltools.parser.end_tags import (
-    continue_cdata,
-    end_section,
-    is_next_section,
-    meet_candidate,
-)
-from xmltools.parser.open_call import (
-    AROUND,
-    CALL,
-    OWN,
-    Block,
-    Leaf,
-    State,
-)
-from xmltools.syntax.markup import (
-    CDATA_OPEN,
-    MORE,
-    NO,
-    read_cdata_open,
-    read_end_tag,
-)
+from xmltools.parser.end_tags import continue_cdata, end_section, is_next_section, meet_candidate
+from xmltools.parser.open_call import AROUND, CALL, OWN, Block, Leaf, State
+from xmltools.syntax.markup import CDATA_OPEN, MORE, NO, read_cdata_open, read_end_tag
 
 _LONG: Final = 4096
 
@@ -51,7 +33,7 @@ def read_cdata(block: Block, leaf: Leaf, text: str, at: int) -> int:
     if end < 0:
         end = len(text) - (2 if text.endswith("]]") else text.endswith("]"))
         block.emit_cdata(text[at:end])
-        return end if end > at else -1
+        return ~end
     piece = text[at:end]
     block.emit_cdata(piece)
     if leaf.sections[-1:] == array("q", (block.base + at,)):
@@ -87,13 +69,13 @@ def read_cdata_tail(block: Block, leaf: Leaf, text: str, at: int) -> int:
     if opening < 0 and end >= 0:
         block.put_aside(text[at:end])
         continue_cdata(block, leaf)
-        block.own_ending().section = block.base + end
+        block.ending.section = block.base + end
         block.state = State.CDATA_TAIL
         return end + 3
     if opening < 0:
         stop = len(text) - (2 if text.endswith("]]") else text.endswith("]"))
         block.put_aside(text[at:stop])
-        return stop if stop > at else -1
+        return ~stop
     if opening > at:
         block.put_aside(text[at:opening])
         return opening
@@ -108,12 +90,12 @@ def _after_cdata(block: Block, leaf: Leaf, text: str, at: int) -> int:
         tag = read_end_tag(text, at)
         if tag is MORE:
             return -1
-        if tag and tag.name == leaf.tag:
-            return meet_candidate(block, leaf, text, at, tag, OWN)
-        if tag and tag.name == block.arguments_tag and block.depth_of(tag.name) > 0:
-            return meet_candidate(block, leaf, text, at, tag, CALL)
-        if tag and block.depth_of(tag.name) > 1:
-            return meet_candidate(block, leaf, text, at, tag, AROUND)
+        if tag:
+            depth = block.depth_of(tag.name)
+            is_call = tag.name == block.arguments_tag and depth > 0
+            kind = OWN if tag.name == leaf.tag else CALL if is_call else AROUND
+            if kind != AROUND or depth > 1:
+                return meet_candidate(block, leaf, text, at, tag, kind)
     elif text.startswith("<!--", at):
         if not block.count_examples(block.ending.section):
             end_section(block, leaf)

@@ -78,7 +78,7 @@ def _choose_end(block: Block, leaf: Leaf, text: str) -> int | None:
         block.forget_repairs(chosen.repairs)
         if leaf.literal > chosen.place:
             leaf.literal, leaf.pasted = -1, False
-        block.own_ending().section = chosen.section
+        block.ending.section = chosen.section
         confirm_end(block, leaf, chosen)
         return chosen.after - start
     else:
@@ -115,15 +115,12 @@ def ends_complete(block: Block, rest: str, place: int) -> bool:
     """At the end of the reply: is the end tag, or the rest of it, all that is missing? `rest`, which is at `place` in
     the stream, was not consumed."""
     dialect, json, leaf, state = block.dialect, block.json, block.leaf, block.state
-    pairs = dialect.pairs
+    pairs = block.delimiters.pairs
     if block.in_list and dialect.is_bare:
         return False  # a list without marks counts if it is whole
-    end_tags = [dialect.closer]
-    if pairs is not None and pairs.json and pairs.end:
-        end_tags.append(pairs.end)
-    if block.spelling:  # a call between other marks is no element
-        end_tags.append(f"</{block.spelling}>")
-    is_part = any(tag.startswith(rest) or rest.rstrip(SPACES) == tag[:-1] for tag in end_tags)
+    # A call between other marks is no element.
+    others = filter(None, (pairs.end * pairs.json, block.spelling and f"</{block.spelling}>"))
+    is_part = any(tag.startswith(rest) or rest.rstrip(SPACES) == tag[:-1] for tag in (dialect.closer, *others))
     is_over = json is not None and not json.lacks_brace and state in (State.JSON_END, State.PAIRS)
     if json is not None and json.is_body and is_over:
         is_fence = not is_part and not rest.strip("`" + SPACES)
@@ -132,7 +129,7 @@ def ends_complete(block: Block, rest: str, place: int) -> bool:
         return is_part or is_fence
     if block.name is None or not is_part:
         return False
-    if pairs is not None:
+    if dialect.pairs is not None:
         return state == State.PAIRS_END or (is_over and (pairs.json or not pairs.end))
     has_tags = block.is_tag
     if leaf is not None and state == State.END_TAIL:

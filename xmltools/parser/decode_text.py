@@ -51,7 +51,7 @@ class TextReader:
             self.cut = ""
             self.idle = True
         elif not self.idle:
-            if not raw.strip(SPACES) and (self._blank or self._only_indents(raw)):
+            if not raw.strip(SPACES) and (self._blank or (self._holds_break and "\n" not in raw and "\r" not in raw)):
                 self._hold(raw)  # decided by what follows, and not joined on each chunk
                 return ""
             if self._held is not _NO_ROPE:
@@ -102,10 +102,6 @@ class TextReader:
                 return ""
             held = self._end_blank(held)
         return held[: _last_break(held)] if self._framed or cut else held
-
-    def _only_indents(self, raw: str) -> bool:
-        """A line break is held back, and `raw`, which is white space, has no other."""
-        return self._holds_break and "\n" not in raw and "\r" not in raw
 
     def _end_blank(self, run: str) -> str:
         """The first run of plain text turns out to have more than white space: drop what only lays it out."""

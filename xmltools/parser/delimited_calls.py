@@ -10,15 +10,7 @@ import re
 from typing import Final
 
 from xmltools.errors import Code
-from xmltools.parser.delimited_keys import (
-    NOT_AN_ARGUMENT,
-    ask,
-    begin_pair,
-    give_up_pairs,
-    note_blanks,
-    note_break,
-    note_missing,
-)
+from xmltools.parser.delimited_keys import NOT_AN_ARGUMENT, ask, begin_pair, give_up_pairs, note_blanks, note_break
 from xmltools.parser.delimited_starts import MAX_STRAY, begins_python
 from xmltools.parser.delimiters import NAME, UndecidedError, before
 from xmltools.parser.json_states import begin_json_arguments, begin_json_body
@@ -47,7 +39,7 @@ def read_pairs(block: Block, text: str, at: int) -> int:
             return (_read_argument if state == State.PAIRS else _begin_call)(block, text, here)
     except UndecidedError:
         pass  # what is left comes again with the next chunk
-    return kept if kept > at else -1
+    return ~kept
 
 
 def _begin_call(block: Block, text: str, at: int) -> int:
@@ -76,7 +68,7 @@ def _begin_call(block: Block, text: str, at: int) -> int:
     block.name_tool(name, block.base + start)
     block.state = State.PAIRS
     if block.is_bare and block.arguments_closed and pairs.name_attribute:
-        note_missing(block, pairs.end, block.base + after, block.start)
+        block.note_missing(pairs.end, block.base + after, block.start)
         block.state = State.PAIRS_END
     return after
 
@@ -105,7 +97,7 @@ def _read_name(block: Block, text: str, at: int, start: int) -> tuple[str | None
         name, field = found[1].strip(SPACES), found.lastgroup
         after = found.end() if field == "name_end" else found.end(1)
         if field == "brace":
-            note_missing(block, pairs.name_end, block.base + after, block.start)
+            block.note_missing(pairs.name_end, block.base + after, block.start)
         elif field != "name_end":
             return name, after
     else:
@@ -194,7 +186,7 @@ def _read_argument(block: Block, text: str, at: int) -> int:
         return after
     if goes_on or field in ("fillers", "closer"):
         if pairs.end:
-            note_missing(block, pairs.end, place, block.start)
+            block.note_missing(pairs.end, place, block.start)
         block.state = State.PAIRS_END
     elif field == "turn_ends":
         block.end_early(place)

@@ -91,31 +91,29 @@ def begin_pair(block: Block, begins: Delimiter) -> int:
         block.note(Code.DECORATED_NAME, place, f"the argument {name} was read as {bare!r}", place)
         name = bare
     if key.missing:
-        note_missing(block, key.missing, place, block.base + after)
+        block.note_missing(key.missing, place, block.base + after)
     if key.is_broken:
         note_break(block, at)
     if len(pairs.key_end) > 1 and not pairs.value and (twice := ask(block, after, "key_end", "")):
         block.note(Code.STRAY_TEXT, block.base + after, f"skipped a second {pairs.key_end}", block.base + after)
         after = twice.end()
-    if pairs.framing:
-        after = after_break(block, after)
+    after = after_break(block, after)
     section = ask(block, after, "cdata", SPACE) if pairs.cdata else None
     after = section.end() if section else after
     element, child = Element(name, place), top.shape.child(name)
     if key.kind:
         element.kind = TEXT if key.kind in ("true", "string") else JSON
     path: Path | None = None
-    if top.path is not None and not block.discard:
+    if not block.discard:
         # Text that stands for a list or an object is converted as a whole, and so is an argument that may hold
         # elements, or all the others.
-        is_whole = (
+        path = path_of(top, name)
+        if (
             element.kind == JSON
             or (not child.is_any and child.opens("", "") is not None)
-            or (pairs.tag_mark != "" and not child.is_text)
+            or (pairs.tag_mark and not child.is_text)
             or (shape is not None and shape.wraps(name))
-        )
-        path = path_of(block, name, top.path)
-        if is_whole:
+        ):
             path = None
     leaf = begin_marked_leaf(block, element, child, block.base + after, path)
     leaf.lacks_mark = key.missing == pairs.value != ""
@@ -151,11 +149,6 @@ def give_up_pairs(block: Block, at: int, message: str, code: Code = Code.MALFORM
     block.fail(code, message, block.base + at)
     block.state = State.PAIRS_SKIP
     return at
-
-
-def note_missing(block: Block, delimiter: str, place: int, owner: int) -> None:
-    """Record that there is no such delimiter at `place`."""
-    block.note(Code.MISSING_END_TAG, place, f"{delimiter} is missing", owner)
 
 
 def note_blanks(block: Block, found: Delimiter, delimiter: str) -> None:

@@ -52,8 +52,7 @@ def begins_call(dialect: Dialect, text: str, at: int, *, fences: bool = True) ->
     before the JSON of an element."""
     pairs = dialect.pairs
     if pairs is None:
-        fenced = fences and dialect.closer != "" and not dialect.may_lack_end
-        return read_confirmation(text, at, fences=fenced, begins=_begins_json)
+        return read_confirmation(text, at, fences=fences and dialect.has_end, begins=_begins_json)
     own = known_delimiters(dialect)
     if pairs.name:  # arguments without a name are an error
         fillers = "|".join(map(re.escape, dialect.fillers))

@@ -10,14 +10,14 @@ import re
 from typing import Final
 
 from xmltools.errors import Code
-from xmltools.parser.delimited_keys import after_break, ask, follows, note_missing, read_key, tag_at, tags
+from xmltools.parser.delimited_keys import after_break, ask, follows, give_up_pairs, read_key, tag_at, tags
 from xmltools.parser.delimited_starts import begins_any
 from xmltools.parser.delimiters import ENDS, SPACE, Delimiter, UndecidedError
 from xmltools.parser.end_tags import end_leaf
 from xmltools.parser.open_call import NO_ENDING, Block, Leaf, State
 from xmltools.syntax.element_tree import Element
 from xmltools.syntax.late_patterns import late_pattern
-from xmltools.syntax.markup import MORE, NAME_LENGTH, OPENER_SPACE, SPACES, skip_space
+from xmltools.syntax.markup import MORE, NAME_LENGTH, NO, OPENER_SPACE, SPACES, Verdict, skip_space
 
 _AFTER_SECTION: Final = rf"[{SPACES}]{{0,{OPENER_SPACE - 3}}}+"
 SECTION_END: Final = re.compile(r"\]\]>|\]\]?\Z")
@@ -47,7 +47,7 @@ def read_pair_value(block: Block, leaf: Leaf, text: str, at: int) -> int:
             raise UndecidedError
         after = read(block, leaf, text, place)
     except UndecidedError:
-        return kept if kept > at else -1
+        return ~kept
     if leaf is block.leaf:  # what is there is content
         block.emit_cdata(text[max(kept, leaf.start - block.base) : after])
     return after
@@ -103,19 +103,19 @@ def _read_end(block: Block, leaf: Leaf, text: str, at: int) -> int:
         begins = begins_any(block.delimiters.forms, text, at, found[field])
         if begins is MORE and not block.reading.final:
             raise UndecidedError
-        if begins and field == "any_opener":
-            ending.blocks.append(ending.calls)
-        elif begins:
-            ending.calls += 1
         if begins:
             ending.claims = field == "any_opener"
             ending.begun = block.base + found.end()
+            if ending.claims:
+                ending.blocks.append(ending.calls)
+            else:
+                ending.calls += 1
     elif field in ("any_end", "any_closer"):
         _meet_end(block, leaf, found, is_last=field == "any_closer")
     elif is_claimed:
         pass
     elif field == "value" and leaf.lacks_mark:
-        return _refuse(block, leaf, at, f"{pairs.key_end} and {pairs.value}")
+        return _refuse(block, leaf, at, f"there is text between {pairs.key_end} and {pairs.value}")
     elif field != "value_end":
         return _meet_argument(block, leaf, found)
     elif ending.arguments:
@@ -123,7 +123,7 @@ def _read_end(block: Block, leaf: Leaf, text: str, at: int) -> int:
             ending.arguments.pop()
         _doubt(block, leaf, place)
     elif _begins_unread(block, text, found.end()):
-        return _refuse(block, leaf, at, f"{pairs.value_end} and the next argument")
+        return _refuse(block, leaf, at, f"there is text between {pairs.value_end} and the next argument")
     else:
         _doubt(block, leaf, place)
     return found.end()
@@ -134,26 +134,19 @@ def _may_follow(block: Block, at: int, *, again: bool) -> bool:
     text, final = block.reading.text, block.reading.final
     fields = f"key end closer fillers name opener{' value_end' * again}{' nothing' * final}"
     found = block.delimiters.look(text, at, fields)
-    verdict = None if found is MORE else bool(found)
+    verdict: Verdict = found
     if found and found.lastgroup in ("name", "opener"):
         verdict = begins_any((block.dialect,), text, found.end(1), found[found.lastgroup])
-    if verdict is None and not final:
+    if verdict is MORE and not final:
         raise UndecidedError
-    return verdict is not False
+    return verdict is not NO
 
 
-def _refuse(block: Block, leaf: Leaf, at: int, between: str) -> int:
-    """Fail: there is text between two delimiters. The value ends `at` this place."""
-    block.fail(Code.MALFORMED_MARKUP, f"there is text between {between}", block.base + at)
-    _give_up(block, leaf, block.base + at)
-    return at
-
-
-def _give_up(block: Block, leaf: Leaf, place: int) -> None:
-    """The call has failed in this value: skip the rest of it."""
+def _refuse(block: Block, leaf: Leaf, at: int, message: str) -> int:
+    """The call fails in this value, which ends `at` this place: skip the rest of it."""
     block.discard = True
-    end_leaf(block, leaf, place)
-    block.state = State.PAIRS_SKIP
+    end_leaf(block, leaf, block.base + at)
+    return give_up_pairs(block, at, message)
 
 
 def _end_value(block: Block, leaf: Leaf, end: int, missing: str = "") -> None:
@@ -173,7 +166,7 @@ def _end_value(block: Block, leaf: Leaf, end: int, missing: str = "") -> None:
     end_leaf(block, leaf, end)
     block.state = State.PAIRS
     if missing:
-        note_missing(block, missing, end, leaf.start)
+        block.note_missing(missing, end, leaf.start)
 
 
 def _before_break(block: Block, leaf: Leaf, end: int) -> int:
@@ -241,17 +234,18 @@ def _meet_argument(block: Block, leaf: Leaf, found: Delimiter) -> int:
 
 def _meet_end(block: Block, leaf: Leaf, found: Delimiter, *, is_last: bool) -> None:
     """The end of a call in a value, or of a block if it `is_last`, ends an example, or else perhaps the open call."""
-    ending, own, pairs, place = block.ending, block.delimiters, block.delimiters.pairs, block.base + found.end(1)
+    ending, own, place = block.ending, block.delimiters, block.base + found.end(1)
+    blocks, pairs = ending.blocks, own.pairs
     is_near = place - ending.begun <= OPENER_SPACE
     is_first = is_near and "<" not in block.source_of(max(ending.begun, leaf.start), place)
     is_mention = not is_first and not _tail(block, leaf, place).endswith(own.before_end)
-    first = ending.blocks[-1] if ending.blocks else 0
-    if is_mention and (ending.calls or ending.blocks):
+    first = blocks[-1] if blocks else 0
+    if is_mention and (ending.calls or blocks):
         pass  # it is only mentioned in the example
-    elif is_last and ending.blocks:
+    elif is_last and blocks:
         if ending.calls == first:
-            ending.blocks.pop()
-            ending.claims = len(ending.blocks) > 0 and not pairs.name
+            blocks.pop()
+            ending.claims = len(blocks) > 0 and not pairs.name
     elif not is_last and ending.calls > first:
         ending.calls -= 1
     elif (
@@ -259,7 +253,7 @@ def _meet_end(block: Block, leaf: Leaf, found: Delimiter, *, is_last: bool) -> N
         and found[found.lastgroup or 0] == (pairs.end or block.dialect.closer)
         and _ends_call(block, found.end())
     ):
-        if is_last or not block.dialect.closer or _is_at_line_start(block, found.end(1)):
+        if is_last or not block.dialect.closer or block.source_of(place - 1, place) in ("\n", "\r"):
             _doubt(block, leaf, place)
         ending.over = place
 
@@ -283,18 +277,11 @@ def choose_value_end(block: Block, leaf: Leaf) -> int | None:
     if over < 0:
         return None
     if leaf.literal < 0:
-        block.fail(Code.MALFORMED_MARKUP, f"{value_end} is missing", block.ending.over)
-        _give_up(block, leaf, block.ending.over)
-        return over
+        return _refuse(block, leaf, over, f"{value_end} is missing")
     at = leaf.literal - block.base
     is_whole = block.reading.text.startswith(value_end, at)
     _end_value(block, leaf, leaf.literal, "" if is_whole else value_end)
     return at + len(value_end) * is_whole
-
-
-def _is_at_line_start(block: Block, at: int) -> bool:
-    place = block.base + at
-    return place == block.start or block.source_of(place - 1, place) in ("\n", "\r")
 
 
 # -- wrong delimiters --------------------------------------------------------------------------------------------------

@@ -104,25 +104,22 @@ class Delimiters:
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
         self.forms = (dialect.base or dialect).forms
-        self.pairs = dialect.pairs or Pairs()
+        self.pairs = pairs = dialect.pairs or Pairs()
         written = (dialect.base or dialect).written
         has_none = written is not None and written.writing is not None and "\n" not in written.writing.after_value
-        self.has_breaks = self.pairs.framing or not (has_none or self.pairs.tag_mark)
+        self.has_breaks = pairs.framing or not (has_none or pairs.tag_mark)
         """Whether a line break at the end of a value may not belong to it."""
-        end = self.pairs.value_end
+        end = pairs.value_end
         self.half_end = re.escape(end[: len(end) // 2 + 1])
         """A pattern of the beginning of the delimiter after a value, by which it is known."""
-        others = self.pairs.key, self.pairs.name, self.pairs.end, dialect.opener, dialect.closer
-        self.beginnings = (
-            *(each[: len(each) // 3 + 1] for each in others if each),
-            *(each[1:] for each in others if each),
-        )
+        others = filter(None, (pairs.key, pairs.name, pairs.end, dialect.opener, dialect.closer))
+        self.beginnings = tuple(part for each in others for part in (each[: len(each) // 3 + 1], each[1:]))
         """What is left of what may come after that, by which each is known: the beginning, or all but one character."""
-        self.before_end = *self._held("any_value_end"), *self._held("any_end"), "/" + self.pairs.name_end, "}"
-        if len(self.pairs.name_end) > 1:
-            self.before_end += (self.pairs.name_end,)
+        self.before_end = *self._held("any_value_end"), *self._held("any_end"), "/" + pairs.name_end, "}"
+        if len(pairs.name_end) > 1:
+            self.before_end += (pairs.name_end,)
         """What may come before the end of a call."""
-        around = end, self.pairs.key, self.pairs.key_end, self.pairs.value
+        around = end, pairs.key, pairs.key_end, pairs.value
         self.words = [_NOT_IN_NAME.sub("", each).lower() for each in around]
         """The names in the delimiter after a value, and in the others around it, in small letters."""
         self._pattern = cache(self._make_pattern)
@@ -157,13 +154,9 @@ class Delimiters:
     def find(self, text: str, at: int, fields: str) -> Delimiter:
         """The first of the delimiters in these fields from `at` on; or what the end of the text cuts off, as `cut`."""
         pattern = self._pattern(fields, "")
-        starts = "".join({each[0] for field in fields.split() for each in self._held(field)})
-        for place in re.compile(f"[{re.escape(starts)}]" if starts else "(?!)").finditer(text, at):
-            if found := pattern.match(text, place.start()):
-                return found
-        found = pattern.match(text, len(text))
-        assert found is not None  # the end of the text
-        return found
+        starts = {re.escape(each[0]) for field in fields.split() for each in self._held(field)}
+        places = re.compile("|".join([*starts, r"\Z"])).finditer(text, at)
+        return next(filter(None, (pattern.match(text, place.start()) for place in places)))
 
     def _make_stops(self, letter: str) -> re.Pattern[str]:
         """A pattern of what may begin a delimiter in a value, or what stands for its end: `<` and two characters, or

@@ -11,13 +11,7 @@ from xmltools.models.events import ArgumentDelta
 from xmltools.parser.attributes import name_in, name_of, read_arguments, read_attributes, read_properties
 from xmltools.parser.end_tags import end_field, refuse_second_end
 from xmltools.parser.json_states import begin_json_arguments, begin_json_body, begin_json_leaf
-from xmltools.parser.open_call import (
-    Block,
-    Container,
-    Leaf,
-    Path,
-    State,
-)
+from xmltools.parser.open_call import Block, Container, Leaf, Path, State
 from xmltools.parser.values import END_PART, begin_leaf, is_undecided, turn_into_text
 from xmltools.syntax.element_tree import Element
 from xmltools.syntax.markup import (
@@ -56,7 +50,7 @@ _NOTHING: Final = frozenset(("", "none", "null", "nil", "n/a", "empty", "no argu
 
 def read_body(block: Block, text: str, at: int) -> int:
     """State: at the opener, or right after it. That `<`, `{` or a fence line follows was seen when it was confirmed."""
-    begun, at = at, skip_space(text, max(at, block.raw.body_start - block.base))
+    at = skip_space(text, max(at, block.raw.body_start - block.base))
     if at == len(text):
         return at
     is_json, place = block.dialect.body is _JSON, block.base + at
@@ -68,7 +62,7 @@ def read_body(block: Block, text: str, at: int) -> int:
     elif text[at] in "`~":
         fence = read_fence(text, at)
         if fence is MORE:
-            return at if at > begun else -1
+            return ~at
         block.note(Code.CODE_FENCE, place, "the body of the block was in a code fence")
         return fence or at + 1
     elif text[at] == "[":
@@ -165,7 +159,7 @@ def _waits(block: Block, text: str, at: int, name: str) -> bool:
         if part is None or not is_undecided(part, name, top.tag):
             return False
     if after > at + reading.told:
-        reading.told_path = path_of(block, name, top.path, 0)
+        reading.told_path = path_of(top, name, 0) or ()
         reading.events.append(ArgumentDelta.make(reading.told_path, text[at + reading.told : after]))
         reading.told = after - at
     return True
@@ -189,19 +183,19 @@ def _odd_markup(block: Block, text: str, at: int) -> int:
         block.note(Code.PROCESSING_INSTRUCTION, block.base + at, "a processing instruction was skipped")
         block.state = State.INSTRUCTION
         return at + 2
-    tag = read_end_tag(text, at) if following == "/" else read_start_tag(text, at)
-    if tag is NO and following != "/":
+    if following == "/":
+        tag = read_end_tag(text, at)
+        if not tag:
+            return -1 if tag is MORE else _malformed(block, at)
+        block.note_space(tag, block.base + at)
+        _end_tag(block, block.base + at, tag.name)
+        return tag.end
+    tag = read_start_tag(text, at)
+    if tag is NO:
         tag = read_valued_tag(text, at, block.dialect.argument_words)
     if tag is MORE:
         return -1
-    if following != "/":
-        return _start_tag(block, text, at, tag) if tag else _chat_token(block, text, at)
-    if not tag:
-        return _malformed(block, at)
-    if tag.spaced:
-        block.note_space(tag, block.base + at)
-    _end_tag(block, block.base + at, tag.name)
-    return tag.end
+    return _start_tag(block, text, at, tag) if tag else _chat_token(block, text, at)
 
 
 def _loose_text(block: Block, text: str, at: int) -> int:
@@ -326,10 +320,10 @@ def _start_tag(block: Block, text: str, at: int, tag: Tag) -> int:
     if block.stray.too_deep:
         block.stray.too_deep += not tag.empty
         return tag.end
-    top, dialect, place, field = block.stack[-1], block.dialect, block.base + at, None
+    top, dialect, place, name, field = block.stack[-1], block.dialect, block.base + at, tag.name, None
     if len(block.stack) == 1:
-        field = block.field_of(tag.name)
-        if tag.name == dialect.block:
+        field = block.field_of(name)
+        if name == dialect.block:
             opens = block.opens_block(text, at)
             if opens is MORE:
                 return -1
@@ -341,10 +335,10 @@ def _start_tag(block: Block, text: str, at: int, tag: Tag) -> int:
             block.note(Code.JOINED_CALLS, place, "another call is in the same block", block.start)
             block.again = block.done = True
             return at
-    if not tag.is_xml and (top.is_arguments or not block.is_number(tag.name)):
-        if not (top.shape.has_property(tag.name) or block.stack[0].shape.has_property(tag.name)):
+    if not tag.is_xml and (top.is_arguments or not block.is_number(name)):
+        if not (top.shape.has_property(name) or block.stack[0].shape.has_property(name)):
             return _chat_token(block, text, at)
-        block.note(Code.NOT_XML_NAME, place, f"{tag.name!r} is no XML name", block.base + tag.end)
+        block.note(Code.NOT_XML_NAME, place, f"{name!r} is no XML name", block.base + tag.end)
     limits = block.reading.limits
     block.element_count += 1
     if block.element_count > limits.elements:
@@ -353,22 +347,18 @@ def _start_tag(block: Block, text: str, at: int, tag: Tag) -> int:
         block.give_up(Code.LIMIT_EXCEEDED, f"the block nests more than {limits.depth} elements", place)
         block.own_stray().too_deep = 0 if tag.empty else 1
         return tag.end
-    if tag.spaced:
-        block.note_space(tag, place)
+    block.note_space(tag, place)
     if field is not None:
         _open_field(block, field, tag, place)
-    elif top.is_arguments and tag.name == block.arguments_tag and not top.shape.has_property(tag.name):
-        if not block.is_tag:
-            block.note(Code.JSON_ARGUMENTS, place, f"<{tag.name}> inside <{tag.name}>")
-            open_arguments(block, tag, place)
-        elif dialect.in_line:
-            block.end_early(place)
-        else:
-            block.meet_opener(place)
-    elif dialect.in_line and top.is_arguments and not top.shape.has_property(tag.name):
-        block.end_early(place)
-    else:
+    elif top.shape.has_property(name) or not (top.is_arguments and (dialect.in_line or name == block.arguments_tag)):
         _open_value(block, tag, place)
+    elif dialect.in_line:
+        block.end_early(place)
+    elif block.is_tag:
+        block.meet_opener(place)
+    else:
+        block.note(Code.JSON_ARGUMENTS, place, f"<{name}> inside <{name}>")
+        open_arguments(block, tag, place)
     return at if block.done else tag.end
 
 
@@ -463,13 +453,15 @@ def _add_value(block: Block, element: Element) -> tuple[Shape, Path | None]:
     if block.discard:
         return top.shape.child(element.name), None
     top.children.append(element)
-    return top.shape.child(element.name), None if top.path is None else path_of(block, element.name, top.path)
+    return top.shape.child(element.name), path_of(top, element.name)
 
 
-def path_of(block: Block, name: str, path: Path, count: int = 1) -> Path:
-    """The path of the next value called `name` in the innermost open container, whose own is `path`. `count`: 0 if it
-    may be asked for again."""
-    top = block.stack[-1]
+def path_of(top: Container, name: str, count: int = 1) -> Path | None:
+    """The path of the next value called `name` in an open container, if that has one. `count`: 0 if it may be asked for
+    again."""
+    path = top.path
+    if path is None:
+        return None
     key = "" if top.shape.is_list else name
     number = top.counts.get(key, 0)
     top.counts[key] = number + count

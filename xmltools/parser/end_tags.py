@@ -8,16 +8,7 @@ from typing import Final
 
 from xmltools.errors import Code
 from xmltools.parser.attributes import end_attributes
-from xmltools.parser.open_call import (
-    AROUND,
-    CALL,
-    OTHER,
-    OWN,
-    Block,
-    Candidate,
-    Leaf,
-    State,
-)
+from xmltools.parser.open_call import AROUND, CALL, OTHER, OWN, Block, Candidate, Leaf, State
 from xmltools.syntax.element_tree import Element
 from xmltools.syntax.markup import (
     CDATA_OPEN,
@@ -42,7 +33,7 @@ def end_section(block: Block, leaf: Leaf) -> None:
     if not block.discard:
         leaf.sections.append(block.ending.section)
     leaf.counted = block.ending.section + 3
-    block.own_ending().section = -1
+    block.ending.section = -1
     block.state = State.TEXT
     block.emit_text(block.ending.aside.take())
 
@@ -51,7 +42,7 @@ def continue_cdata(block: Block, leaf: Leaf) -> None:
     """The last `]]>` was content."""
     block.note(Code.UNSPLIT_CDATA_END, block.ending.section, "]]> inside CDATA was read as content", leaf.start)
     block.emit_cdata("]]>" + block.ending.aside.take())
-    block.own_ending().section = -1
+    block.ending.section = -1
     block.state = State.CDATA
 
 
@@ -87,20 +78,18 @@ def read_end_tail(block: Block, leaf: Leaf, text: str, at: int) -> int:
         follows = _may_follow_around(block, candidate.name, text, here)
         candidate.kind = AROUND
     if follows is MORE and len(text) - here < TAG_LENGTH:
-        return here if here > at else -1
+        return ~here
     if follows and not _is_claimed(block, leaf, candidate, here):
         confirm_end(block, leaf, candidate)
         return here
     tag = block.ending.aside.take()
     if block.ending.section >= 0:
-        block.own_ending().aside.append(candidate.between)
-        block.own_ending().aside.append(tag)
+        block.put_aside(candidate.between + tag)
         continue_cdata(block, leaf)
     else:
         block.state = State.TEXT
         leaf.set_literal(candidate.place, pasted=True)
         block.emit_text(tag)
-    block.ending.aside.clear()
     return here
 
 
@@ -113,12 +102,11 @@ def _is_claimed(block: Block, leaf: Leaf, candidate: Candidate, at: int) -> bool
     if not block.count_examples(block.ending.section if in_section else candidate.place):
         return False
     if not block.ending.claimed:
-        block.own_ending().held_reader = leaf.reader
-        leaf.reader = None
+        block.ending.held_reader, leaf.reader = leaf.reader, None
     candidate.after = block.base + at
     candidate.sections = len(leaf.sections)
     candidate.repairs = len(block.repairs)
-    block.own_ending().claimed.append(candidate)
+    block.ending.claimed.append(candidate)
     return True
 
 
@@ -165,26 +153,25 @@ def _release(block: Block, leaf: Leaf, end: int) -> None:
 
 def confirm_end(block: Block, leaf: Leaf, candidate: Candidate) -> None:
     """What follows shows that the candidate ended the leaf."""
-    place, kind = candidate.place, candidate.kind
-    block.ending.aside.clear()
-    if block.ending.claimed:
-        _release(block, leaf, block.ending.section if block.ending.section >= 0 else place)
-    if block.ending.section >= 0:
-        block.own_ending().aside.append(candidate.between)
+    place, kind, ending = candidate.place, candidate.kind, block.ending
+    ending.aside.clear()
+    if ending.claimed:
+        _release(block, leaf, ending.section if ending.section >= 0 else place)
+    if ending.section >= 0:
+        block.put_aside(candidate.between)
         end_section(block, leaf)
     if kind == OWN:
         _end_own(block, leaf, candidate.spaced, place)
     elif kind == OTHER:
         block.note(Code.MISMATCHED_END_TAG, place, f"another end tag closed <{leaf.tag}>", leaf.start)
         end_leaf(block, leaf, place)
-    elif kind == AROUND:
-        block.own_ending().ended_around[leaf.tag] = candidate.name
+    else:
+        if kind == AROUND:
+            ending.ended_around[leaf.tag] = candidate.name
+        else:
+            _refuse_garbage(block, leaf, place)
         end_leaf(block, leaf, place, cut=True)
         block.close_element(candidate.name, place, leaf)
-    else:
-        _refuse_garbage(block, leaf, place)
-        end_leaf(block, leaf, place, cut=True)
-        block.close_element(block.arguments_tag, place, leaf)
 
 
 def _refuse_garbage(block: Block, leaf: Leaf, end: int) -> None:
@@ -201,12 +188,10 @@ def _refuse_garbage(block: Block, leaf: Leaf, end: int) -> None:
         if name == leaf.tag and found[1]:
             message = f"</{name}> is in the value of <{name}>, and only </{block.arguments_tag}> closes it"
             hint = f"End the value with </{name}>, and write nothing between </{name}> and the next tag."
-        elif name != leaf.tag and not found[1] and block.stack[-1].shape.has_property(name):
-            message = f"<{name}> is in the value of <{leaf.tag}>, which was not closed"
-            hint = f"Close <{leaf.tag}> with </{leaf.tag}> before <{name}>."
-        elif found[1] and block.depth_of(name) > 1:
-            message = f"</{name}> is in the value of <{leaf.tag}>, which was not closed"
-            hint = f"Close <{leaf.tag}> with </{leaf.tag}> before </{name}>."
+        elif block.depth_of(name) > 1 if found[1] else name != leaf.tag and block.stack[-1].shape.has_property(name):
+            tag = f"<{found[1]}{name}>"
+            message = f"{tag} is in the value of <{leaf.tag}>, which was not closed"
+            hint = f"Close <{leaf.tag}> with </{leaf.tag}> before {tag}."
         else:
             continue
         block.fail(Code.MALFORMED_MARKUP, message, start + found.start(), hint)
@@ -235,9 +220,7 @@ def _may_follow(block: Block, leaf: Leaf, kind: int, text: str, at: int) -> int 
         if following != "/":
             return NO
         tag = read_end_tag(text, at)
-        if tag is MORE:
-            return MORE
-        return bool(tag and block.is_block(tag.name))
+        return tag and block.is_block(tag.name)
     if kind == AROUND:
         return NO
     if following == "/":
@@ -280,17 +263,12 @@ def _starts_sibling(block: Block, leaf: Leaf, kind: int, text: str, at: int) -> 
         return MORE
     if name is NO:
         return leaf.tag in block.dialect.argument_words and text.startswith(f"{leaf.tag}=", at + 1)
-    return (untouched and (is_xml_name(name) or block.is_number(name))) or _is_sibling(block, leaf, name)
-
-
-def _is_sibling(block: Block, leaf: Leaf, name: str) -> bool:
-    """Can an element called `name` follow the leaf by what is declared?"""
-    dialect, top = block.dialect, block.stack[-1]
-    if top.shape.knows(name, leaf.tag):
+    is_element = untouched and (is_xml_name(name) or block.is_number(name))
+    if is_element or block.stack[-1].shape.knows(name, leaf.tag):
         return True
     if len(block.stack) == 1:
         return block.field_of(name) is not None
-    return name == dialect.argument or name in dialect.argument_words
+    return name == block.dialect.argument or name in block.dialect.argument_words
 
 
 def end_leaf(block: Block, leaf: Leaf, place: int, *, cut: bool = False) -> None:

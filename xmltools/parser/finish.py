@@ -165,27 +165,26 @@ def _read_arguments(block: Block, end: int, body: Envelope | None, shape: Object
         depth = block.reading.limits.depth
         return read_arguments(children, shape, depth=depth, json_is_usual=is_usual, tool=block.name or "")
     if body is not None:
-        return read_object(body.arguments(shape or ANY), shape, json.start, tool=block.name or "")
-    if children:
+        value = body.arguments(shape or ANY)
+    elif children:
         message = "there are elements beside the JSON object in the arguments"
         raise NoCallError(Code.INVALID_JSON, message, children[0].offset)
-    if json.element is None:
-        text, written = block.source_of(json.start, json.end) + "}" * json.lacks_brace, json.start
+    elif json.element is None:
+        value = read_object_of(block, json)
     else:
         text = json.element.text.rstrip(SPACES)
         if text.endswith("```"):
             text = text.rstrip("`")
         place = block.reading.text.find(text, json.start - base, end - base)
-        written = base + place  # not to be found if it was decoded
-    return read_object(read_object_of(block, json, text, written), shape, json.start, tool=block.name or "")
+        value = read_object_of(block, json, text, base + place)  # not to be found if it was decoded
+    return read_object(value, shape, json.start, tool=block.name or "")
 
 
 # -- values ----------------------------------------------------------------------------------------------------------
 
 
 def _read_leaves(block: Block) -> None:
-    text, base, pairs = block.reading.text, block.base, block.dialect.pairs
-    mark = pairs.tag_mark if pairs is not None else ""
+    text, base, mark = block.reading.text, block.base, block.delimiters.pairs.tag_mark
     for leaf in block.leaves:
         element, start, end = leaf.element, leaf.start - base, leaf.end - base
         is_plain = leaf.literal < 0 and not leaf.sections and leaf.given is None and end - start < _SHORT

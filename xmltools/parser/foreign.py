@@ -26,13 +26,11 @@ from typing import Final
 from xmltools import dialects
 from xmltools.dialects import FORGE, Body, Dialect, Pairs
 from xmltools.errors import Code, Notice
-from xmltools.parser.call_start import name_on_trial, on_trial
+from xmltools.parser.call_start import CallStarts, name_on_trial
 from xmltools.parser.cut_off_replies import ends_complete
 from xmltools.parser.delimited_starts import read_start
-from xmltools.parser.limits import Limits
 from xmltools.parser.machine import run
 from xmltools.parser.open_call import Block
-from xmltools.parser.shown import Shown
 from xmltools.parser.toolbox import Toolbox
 from xmltools.syntax.json_scanner import JSONScanner
 from xmltools.syntax.late_patterns import late_pattern
@@ -228,8 +226,8 @@ def _named(names: tuple[str, ...]) -> re.Pattern[str]:
 
 
 class ForeignCalls:
-    """Looks for calls in other notations in the text outside blocks and reasoning, and hands the text on to `prose`. It
-    finds as many as there may be blocks. `own` are the elements of calls and reasoning in the dialect.
+    """Looks for calls in other notations in the text outside blocks and reasoning, and hands the text on to what knows
+    the calls that are only `shown`. It finds as many as there may be blocks.
 
     `take` is given the text, and returns how much of it was taken: the rest may be the beginning of a call, and comes
     again with the next text. The caller sets `at` where it leaves text out, and fetches the `notices`.
@@ -238,16 +236,13 @@ class ForeignCalls:
     at = 0
     _call: ForeignCall | None = None
 
-    def __init__(
-        self, toolbox: Toolbox | None, dialect: Dialect, own: tuple[str, ...], prose: Shown, limits: Limits
-    ) -> None:
-        self._dialect = dialect
-        self._toolbox = toolbox
-        self._tools = toolbox or _NO_TOOLS
-        self._own = own
-        self._prose = prose
-        self._limits = limits
-        self._left = limits.blocks
+    def __init__(self, calls: CallStarts) -> None:
+        self._calls = calls
+        self._dialect = calls.starts.dialect
+        self._own = calls.starts.own_names
+        self._tools = calls.toolbox or _NO_TOOLS
+        self._prose = calls.shown
+        self._left = calls.limits.blocks
         self.notices: list[Notice] = []
 
     @property
@@ -354,7 +349,7 @@ class ForeignCalls:
             for form in _forms(self._dialect).get(delimiter, ()):
                 after = read_start(form, self._text, start, delimiter)
                 if after:
-                    trial = self._try(form, start, after)
+                    trial = self._calls.on_trial(form, self.at + start, self.at + after)
                     return ForeignCall(form.name, None, start, max(after, start), trial=trial)
                 if after is MORE:
                     return start + 1
@@ -443,11 +438,6 @@ class ForeignCalls:
         """What reads the object of a call. One that nests deeper is broken."""
         return JSONScanner(128, has_names=True)
 
-    def _try(self, form: Dialect, start: int, after: int) -> Block:
-        """What reads a call in this form, whose delimiter is in the text from `start` to `after`."""
-        length, server = max(after - start, 0), self._dialect.default_server
-        return on_trial(self.at + start, length, form, self._limits, self._toolbox, server)
-
     def _read_on(self, call: ForeignCall, text: str, at: int, behind: int) -> int:
         """Read the text of a call, which may end. Returns the place up to which it was read."""
         scanner = call.scanner
@@ -479,7 +469,8 @@ class ForeignCalls:
         if block.done:
             self._end(call, self.at + end)
         if block.again:  # another call begins in it
-            self._call = replace(call, start=self.at + end, trial=self._try(block.dialect, end, end))
+            start = self.at + end
+            self._call = replace(call, start=start, trial=self._calls.on_trial(block.dialect, start, start))
         return max(at + held, end)
 
     def _end(self, call: ForeignCall, end: int, *, is_whole: bool = True) -> None:
@@ -491,7 +482,7 @@ class ForeignCalls:
             name = name_on_trial(call.trial) or None
         elif scanner is not None:
             name = name or next(filter(None, map(scanner.names.get, self._dialect.json_tool_names)), None)
-            is_tool = name and (self._toolbox is None or self._toolbox.resolve(name))
+            is_tool = name and (self._calls.toolbox is None or self._tools.resolve(name))
             is_call = is_tool and not scanner.names.keys().isdisjoint(self._dialect.json_arguments_names)
             if notation == "json" and (scanner.error or not is_call):
                 return

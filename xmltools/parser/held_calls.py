@@ -118,14 +118,10 @@ class HeldCalls:
         region = self.show() if self.is_shown else None
         if place >= 0:
             self.is_thought = False
-            for lost in self.region.lost[:1] if self.region is not None else ():
-                error = CallError(
-                    Code.MISSING_END_TAG,
-                    (place, place),
-                    "the call is in reasoning that goes on after it and was not closed",
-                    "End the reasoning, then write the call.",
-                    lost.notice.name,
-                )
+            if self.region is not None and self.region.lost:
+                message = "the call is in reasoning that goes on after it and was not closed"
+                hint = "End the reasoning, then write the call."
+                error = CallError(Code.MISSING_END_TAG, (place, place), message, hint, self.region.lost[0].notice.name)
                 self._events.append(CallFailed(error))
         return region
 

@@ -15,13 +15,7 @@ from xmltools.errors import Code
 from xmltools.parser.elements import take_name
 from xmltools.parser.json_deltas import JSONObject
 from xmltools.parser.open_call import Block, Failure
-from xmltools.syntax.json_reader import (
-    JSONDepthError,
-    JSONError,
-    JSONEscapeError,
-    loads_call,
-    loads_lenient,
-)
+from xmltools.syntax.json_reader import JSONDepthError, JSONError, JSONEscapeError, loads_call, loads_lenient
 from xmltools.syntax.markup import SPACES, is_valid_name
 from xmltools.tools.schema import ANY, Shape
 
@@ -40,17 +34,19 @@ class NoCallError(Exception):
         self.failure = Failure(code, message, place, hint)
 
 
-def read_object_of(block: Block, json: JSONObject, text: str, written: int) -> dict[str, Any]:
-    """The JSON object in `text`, part of the JSON in the block.
+def read_object_of(block: Block, json: JSONObject, text: str | None = None, written: int = -1) -> dict[str, Any]:
+    """The JSON object in `text`, part of the JSON in the block, or all of that.
 
-    Character by character it is at `written` in the stream; before that of the JSON means nowhere, since it was
+    Character by character the text is at `written` in the stream; before that of the JSON means nowhere, since it was
     decoded. In a body JSON is right, and a Python literal is not. In its parts, and elsewhere, a repair has reported
     already that elements belong there.
     """
-    pairs, is_forge, place = block.dialect.pairs, block.dialect.body is Body.ELEMENTS, json.start
+    pairs, is_forge, place = block.delimiters.pairs, block.dialect.body is Body.ELEMENTS, json.start
+    if text is None:
+        text, written = block.source_of(place, json.end) + "}" * json.lacks_brace, place
     depth, is_exact = block.reading.limits.depth, written >= place
     try:
-        if pairs is not None and (pairs.python or pairs.quote):
+        if pairs.python or pairs.quote:
             value, slips = loads_call(text, json.marks, depth=depth)
         else:
             value, slips = loads_lenient(text, depth=depth, loose=not is_forge)
@@ -63,7 +59,7 @@ def read_object_of(block: Block, json: JSONObject, text: str, written: int) -> d
         raise NoCallError(code, message, written + error.offset if is_exact else place, hint) from None
     if not isinstance(value, dict):
         raise NoCallError(Code.INVALID_JSON, "the JSON is no object", place)
-    tells_python = (json.is_body and is_exact) or (pairs is not None and pairs.json)
+    tells_python = (json.is_body and is_exact) or pairs.json
     for code, offset, message in slips:
         if tells_python or code is not Code.PYTHON_LITERAL:
             block.add_repair(code, place + offset, message)
@@ -79,8 +75,7 @@ class Envelope:
         self._json = json
         self._said: dict[Code, str] = {}  # what was read in another spelling, or ignored
         self._is_wrapped = False  # what is beside the arguments is not one of them
-        text = block.source_of(json.start, json.end) + "}" * json.lacks_brace
-        members = read_object_of(block, json, text, json.start)
+        members = read_object_of(block, json)
         announced, proposed = block.name, block.proposed
         if proposed is not None and not self._says_name(proposed[0], members):
             take_name(block)
@@ -105,7 +100,7 @@ class Envelope:
         wrapper, value = self._take([*usual, *others], dialect.json_arguments)
         if isinstance(value, str):
             block.note(Code.JSON_STRING, json.start, "the arguments were a string that contains JSON")
-            value = read_object_of(block, json, value, -1)
+            value = read_object_of(block, json, value)
         elif value is not None and not isinstance(value, dict):
             self._refuse(Code.INVALID_ARGUMENTS, f"expected an object with the arguments, got {value!r:.60}")
         inside: dict[str, Any] = value or {}

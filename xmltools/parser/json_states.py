@@ -44,11 +44,10 @@ def begin_json_body(block: Block, place: int) -> None:
 
 def begin_json_arguments(block: Block, at: int, start: int, *, is_usual: bool = False) -> None:
     """The text of `arguments` is JSON, from `start` on; a fence before it is at `at`. `is_usual`: no repair."""
-    pairs = block.dialect.pairs
-    if pairs is None or not (pairs.json or is_usual):
+    if not (block.delimiters.pairs.json or is_usual):
         block.note(Code.JSON_ARGUMENTS, block.base + at, "the arguments were read from JSON")
     block.json = JSONObject(block.base + start, block.dialect, block.reading.limits.depth)
-    if pairs is not None and block.stack[0].path is not None:
+    if block.dialect.pairs is not None and block.stack[0].path is not None:
         block.json.begin_deltas(block.shape, ())
     block.state = State.JSON
 
@@ -66,7 +65,8 @@ def begin_json_leaf(block: Block, start: int) -> None:
 
 def read_json(block: Block, text: str, at: int) -> int:
     """State: in a JSON object."""
-    json, dialect = _json(block), block.dialect
+    json, dialect = block.json, block.dialect
+    assert json is not None
     json.events = [] if block.discard else block.reading.events
     if json.quote == "<" and text[at] == "<":
         json.before = block.source_of(block.base + at - 1, block.base + at) or json.before
@@ -89,20 +89,12 @@ def read_json(block: Block, text: str, at: int) -> int:
     return end
 
 
-def _json(block: Block) -> JSONObject:
-    json = block.json
-    assert json is not None
-    return json
-
-
 def _may_lack_brace(block: Block, json: JSONObject, text: str, at: int) -> bool:
     """Is only the last brace of the object missing, if what begins at `at` turns out to be an end tag, or mark?"""
-    pairs = block.dialect.pairs
-    if not json.in_envelope:
-        return False
     if json.is_body:
-        return text[at] in "<`"
-    return pairs is not None and not pairs.python and text[at] == "<"
+        return json.in_envelope and text[at] in "<`"
+    is_marked = block.dialect.pairs is not None and not block.delimiters.pairs.python
+    return json.in_envelope and is_marked and text[at] == "<"
 
 
 def _take_name(block: Block, json: JSONObject) -> None:
@@ -124,12 +116,14 @@ def _take_name(block: Block, json: JSONObject) -> None:
 
 def read_json_end(block: Block, text: str, at: int) -> int:
     """State: after a JSON object."""
-    dialect, json, in_list = block.dialect, _json(block), block.in_list
+    dialect, json, in_list = block.dialect, block.json, block.in_list
+    assert json is not None
     is_arguments = not json.is_body and not in_list
-    has_end = dialect.closer and not dialect.may_lack_end
     here = skip_space(text, at)
-    may_be_over = not has_end if json.is_body else dialect.pairs is not None and not dialect.pairs.end
-    more = _find_more(block, text, at, here) if may_be_over and not in_list and not json.lacks_brace else NO
+    may_be_over = not dialect.has_end if json.is_body else dialect.pairs is not None and not dialect.pairs.end
+    more = (
+        _find_more(block, text, at, here, json.is_body) if may_be_over and not in_list and not json.lacks_brace else NO
+    )
     if more is MORE:
         return -1
     if (more or here == at) and text.startswith("}", here) and not (json.lacks_brace or json.extra_brace):
@@ -138,20 +132,22 @@ def read_json_end(block: Block, text: str, at: int) -> int:
         return here + 1
     if more:
         return _refuse(block, here, "there is more JSON after the object")
-    if is_arguments and dialect.pairs is not None and not has_end:
+    if is_arguments and dialect.pairs is not None and not dialect.has_end:
         return _after_arguments(block, json, text, at)
-    if not in_list and not has_end:
-        if json.lacks_brace:
-            return _end_without_brace(block, json, text, at)
+    if not in_list and not dialect.has_end:
+        if json.lacks_brace:  # only the end of the turn shows that
+            token = read_mark(text, at, dialect.turn_ends)
+            if token is MORE:
+                return -1
+            return _end_body(block, json, at, at) if token else _refuse(block, at)
         return (_separate if dialect.separator else _end_alone)(block, text, at, here)
     if here > at:
         return here
     character = text[at]
-    may_end = character == "<" or read_mark(text, at, (dialect.end, dialect.start)) is not NO
-    if may_end and not is_arguments:
-        return _after_body(block, json, text, at)
     if is_arguments:
         return _after_arguments(block, json, text, at)
+    if character == "<" or read_mark(text, at, (dialect.end, dialect.start)) is not NO:
+        return _after_body(block, json, text, at)
     if in_list and character in ",]" and not json.lacks_brace:
         return _read_list(block, text, at)
     fence = read_fence(text, at)
@@ -183,22 +179,24 @@ def _more_json(quote: str, python: bool) -> re.Pattern[str]:
     return re.compile("|".join(rf"{before}(?:({shows})|(?:{cut})?\Z)" for before, shows in rows))
 
 
-def _find_more(block: Block, text: str, at: int, here: int) -> re.Match[str] | Answer:
-    """More JSON after an object that may end the call, up to `at`; white space goes up to `here`."""
-    pairs, found = block.dialect.pairs, None
+def _find_more(block: Block, text: str, at: int, here: int, is_body: bool) -> re.Match[str] | Answer:
+    """More JSON after an object that may end the call, up to `at`; white space goes up to `here`. `is_body`: the object
+    is the whole call."""
+    pairs, found = block.delimiters.pairs, None
     if here - at <= OPENER_SPACE:
-        found = _more_json(pairs.quote if pairs else "", pairs is not None and pairs.python).match(text, here)
-    may_begin = block.dialect.separator != "" or (_json(block).is_body and text.startswith("{", here))
+        found = _more_json(pairs.quote, pairs.python).match(text, here)
+    may_begin = block.dialect.separator != "" or (is_body and text.startswith("{", here))
     if found is None or (may_begin and found[1] == "{"):
         return NO
     return found if found.lastindex else NO if block.reading.final else MORE
 
 
-def _end_body(block: Block, json: JSONObject, at: int) -> None:
-    """The block ends at `at`, whether the object has its last brace or not."""
+def _end_body(block: Block, json: JSONObject, at: int, after: int) -> int:
+    """The block ends with what is from `at` to `after`, whether the object has its last brace or not."""
     if json.lacks_brace:
         block.note(Code.JSON_MISSING_BRACE, block.base + at, "the last brace of the JSON object is missing")
     block.done = True
+    return after
 
 
 def _end_alone(block: Block, text: str, at: int, here: int) -> int:
@@ -208,17 +206,6 @@ def _end_alone(block: Block, text: str, at: int, here: int) -> int:
         return -1
     block.done = True
     return here + len(closer) if closer else at
-
-
-def _end_without_brace(block: Block, json: JSONObject, text: str, at: int) -> int:
-    """Only the end of the turn, at `at`, shows that the last brace of an object without an end mark is missing."""
-    token = read_mark(text, at, block.dialect.turn_ends)
-    if token is MORE:
-        return -1
-    if token is NO:
-        return _refuse(block, at)
-    _end_body(block, json, at)
-    return at
 
 
 def _separate(block: Block, text: str, at: int, here: int) -> int:
@@ -238,7 +225,7 @@ def _separate(block: Block, text: str, at: int, here: int) -> int:
 
 def _read_list(block: Block, text: str, at: int) -> int:
     """After an object in a list of calls: it ends, or another call follows."""
-    pairs, here = block.dialect.pairs, at
+    here = at
     if text[at] == ",":
         here = skip_space(text, at + 1)
         if here - at > OPENER_SPACE:
@@ -250,7 +237,7 @@ def _read_list(block: Block, text: str, at: int) -> int:
             block.note(Code.JSON_TRAILING_COMMA, block.base + at, "dropped a comma after the last call")
         block.in_list = False
         return here + 1
-    if text[here] != "{" and (pairs is None or not pairs.python):
+    if text[here] != "{" and not block.delimiters.pairs.python:
         return _refuse(block, at)
     block.again = block.done = True
     return at
@@ -285,15 +272,13 @@ def _after_body(block: Block, json: JSONObject, text: str, at: int) -> int:
     if mark is MORE:
         return -1
     if mark and mark == dialect.end and not in_list:
-        _end_body(block, json, at)
-        return at + len(mark)
+        return _end_body(block, json, at, at + len(mark))
     if mark and is_whole:
         block.end_early(block.base + at)
         return at
     tag = read_end_tag(text, at)
     if tag and block.is_block(tag.name) and not in_list:
-        _end_body(block, json, at)
-        return tag.end
+        return _end_body(block, json, at, tag.end)
     if tag and is_whole:
         block.note(Code.STRAY_END_TAG, block.base + at, f"</{tag.name}> ends nothing that is open")
         return tag.end

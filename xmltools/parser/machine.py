@@ -13,13 +13,7 @@ from xmltools.parser.delimited_values import SECTION_END, read_pair_value
 from xmltools.parser.elements import read_body, read_markup, read_stray
 from xmltools.parser.end_tags import read_end_tail
 from xmltools.parser.json_states import read_json, read_json_end, skip_body
-from xmltools.parser.open_call import (
-    Block,
-    Leaf,
-    State,
-    read_skipped,
-    skip_broken,
-)
+from xmltools.parser.open_call import Block, Leaf, State, read_skipped, skip_broken
 from xmltools.parser.tool_tags import read_tool_tag, read_tool_text
 from xmltools.parser.values import read_leaf_comment, read_leaf_start, read_text, stops_of_text
 from xmltools.syntax.markup import BREAK
@@ -89,9 +83,9 @@ def run_of_value(block: Block, leaf: Leaf) -> ValueRun | None:
         return "</" if leaf.pasted else "<", stops_of_text(block, leaf), "", False
     if state == State.CDATA or (state == State.PAIR_VALUE and leaf.decided):
         return "]]", SECTION_END, "", False
-    if state != State.PAIR_VALUE or block.dialect.pairs is None:
+    if state != State.PAIR_VALUE:
         return None
-    pairs = block.dialect.pairs
+    pairs = block.delimiters.pairs
     stops = block.delimiters.in_value(leaf.tag[0])
     begins = pairs.tag_mark[:2] or "<"
     has_breaks = block.delimiters.has_breaks

@@ -29,13 +29,7 @@ from xmltools.parser.limits import Limits
 from xmltools.parser.toolbox import Toolbox
 from xmltools.syntax.element_tree import Element
 from xmltools.syntax.embedded_markup import count_open
-from xmltools.syntax.markup import (
-    MORE,
-    NAME_LENGTH,
-    Tag,
-    find_ampersands,
-    opens_call,
-)
+from xmltools.syntax.markup import MORE, NAME_LENGTH, NO, Tag, find_ampersands, opens_call
 from xmltools.syntax.rope import Rope
 from xmltools.tools.schema import ANY, Shape
 
@@ -339,13 +333,7 @@ class Block:
         "stray",
     )
 
-    def __init__(
-        self,
-        start: int,
-        opener: int,
-        dialect: Dialect,
-        reading: Reading,
-    ) -> None:
+    def __init__(self, start: int, opener: int, dialect: Dialect, reading: Reading) -> None:
         """`start` is the block's place in the stream, `opener` the length of its opening tag."""
         # What it is given.
         self.start = start
@@ -378,7 +366,11 @@ class Block:
         self.json: JSONObject | None = None
         self.in_list = False  # the body is one of a list of calls, whose end was not read
         # Reading.
-        self.state: int = State.BODY if dialect.tool_name else _first_state(dialect)
+        self.state: int = State.BODY
+        if dialect.pairs is not None:
+            self.state = State.PAIRS_NAME
+        elif dialect.body is _TAGS:
+            self.state = State.TOOL_TAG
         self.is_bare = opener == 0 and dialect.pairs is not None  # it has no start tag
         self.base = 0  # where the text that is being read begins in the stream
         self.ending = NO_ENDING
@@ -422,9 +414,14 @@ class Block:
         """Whether it is in reasoning that was not closed before it."""
         return (Code.MISSING_END_TAG, self.start) in self.repairs
 
+    def note_missing(self, end: str, place: int, owner: int) -> None:
+        """Record that this end tag, or another delimiter, is not at `place`."""
+        self.note(Code.MISSING_END_TAG, place, f"{end} is missing", owner)
+
     def note_space(self, tag: Tag, place: int) -> None:
-        """Record the white space before the name in a tag."""
-        self.note(Code.TAG_WHITE_SPACE, place, f"white space before the name in <{tag.name}>", self.base + tag.end)
+        """Record white space before the name in a tag."""
+        if tag.spaced:
+            self.note(Code.TAG_WHITE_SPACE, place, f"white space before the name in <{tag.name}>", self.base + tag.end)
 
     def note_ignored(self, name: str, tag: str, place: int, owner: int) -> None:
         """Record that the attribute `name` of the tag means nothing."""
@@ -467,10 +464,9 @@ class Block:
 
     def end_early(self, place: int) -> None:
         """The block ends without its end tag, at `place` in the stream."""
-        if self.in_list:
-            self.note(Code.MISSING_END_TAG, place, "the end of the list of calls is missing", self.start)
-        elif self.dialect.closer and not self.dialect.may_lack_end:
-            self.note(Code.MISSING_END_TAG, place, f"{self.dialect.closer} is missing", self.start)
+        if self.in_list or self.dialect.has_end:
+            end = "the end of the list of calls" if self.in_list else self.dialect.closer
+            self.note_missing(end, place, self.start)
         self.done = True
 
     def trim(self, size: int) -> None:
@@ -520,10 +516,11 @@ class Block:
 
     def source_of(self, start: int, end: int) -> str:
         """The text of the block from one place in the stream to another, as it was written."""
-        if start >= self.base:
-            return self.reading.text[start - self.base : end - self.base]
-        more = self.reading.text[self.raw.end - self.base : end - self.base] if end > self.raw.end else ""
-        return self.raw.tail(self.raw.end - start, max(self.raw.end - end, 0), more)
+        raw, text, base = self.raw, self.reading.text, self.base
+        if start >= base:
+            return text[start - base : end - base]
+        more = text[raw.end - base : end - base] if end > raw.end else ""
+        return raw.tail(raw.end - start, max(raw.end - end, 0), more)
 
     def put_aside(self, text: str) -> None:
         """Put consumed text aside whose meaning is open."""
@@ -672,13 +669,6 @@ class Block:
         return self.stray
 
 
-def _first_state(dialect: Dialect) -> int:
-    """The state in which a block of another dialect than Forge's begins."""
-    if dialect.body is _TAGS:
-        return State.TOOL_TAG
-    return State.PAIRS_NAME if dialect.pairs is not None else State.BODY
-
-
 _AFTER: Final = "fillers name closer"
 _ENDS: Final = {State.STRAY_CDATA: "]]>", State.INSTRUCTION: "?>", State.COMMENT: "-->"}
 
@@ -702,37 +692,32 @@ def skip_broken(block: Block, text: str, at: int) -> int:
     call, or, without an end delimiter, to the end of the turn; in open reasoning, no further than to the end of that.
     Arguments on the way are read: examples in them are not the next call."""
     dialect, own = block.dialect, block.delimiters
-    has_end = dialect.closer and not dialect.may_lack_end
-    ends_itself = block.is_bare or not has_end
-    fields = f"closer{' end' * (ends_itself or dialect.many)}{' turn_ends' * (not has_end)}"
+    ends_itself = block.is_bare or not dialect.has_end
+    fields = f"closer{' end' * (ends_itself or dialect.many)}{' turn_ends' * (not dialect.has_end)}"
     fields += " thought_ends" * block.in_reasoning
     if not dialect.is_bare:
         fields += f" opener key{' name' * own.pairs.bare}"
     found = own.find(text, at, fields)
-    while found.lastgroup in ("name", "opener") or (found.lastgroup == "end" and not ends_itself):
-        if found.lastgroup != "end":
-            begins = dialect.is_sure or begins_any((dialect,), text, found.start(), found[found.lastgroup or 0])
-            if begins is MORE and not block.reading.final:
-                return found.start() if found.start() > at else -1
-            if begins:
-                block.again = found.lastgroup == "name" and dialect.many and not block.is_bare
-                break
-            found = own.find(text, found.end(), fields)
-            continue
+    field, start, end = found.lastgroup, found.start(), found.end()
+    is_over: bool | None = True
+    if field in ("name", "opener"):
+        is_over = dialect.is_sure or begins_any((dialect,), text, start, found[field])
+    elif field == "end" and not ends_itself:
         # Another call in the same section, or the end of that, shows that this is the end.
-        after = own.look(text, found.end(), _AFTER, SPACE)
+        after = own.look(text, end, _AFTER, SPACE)
         while after and after.lastgroup == "fillers":
             after = own.look(text, after.end(), _AFTER, SPACE)
-        if after is MORE and not block.reading.final:
-            return found.start() if found.start() > at else -1
         if after and after.lastgroup == "name":
             block.again = block.done = True
             return after.end(1)
-        found = own.find(text, found.end(), fields)
-    if found.lastgroup == "cut":
-        return found.start() if found.start() > at else -1
-    if found.lastgroup == "key":
+        is_over = after and NO
+    if field == "cut" or (is_over is MORE and not block.reading.final):
+        return ~start
+    if not is_over:  # it is only skipped
+        return end
+    if field == "key":
         block.state = State.PAIRS
-        return found.start()
+        return start
+    block.again = field == "name" and dialect.many and not block.is_bare
     block.done = True
-    return found.end() if found.lastgroup in ("closer", "end") else found.start()
+    return end if field in ("closer", "end") else start

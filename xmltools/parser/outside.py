@@ -11,16 +11,14 @@ from xmltools.parser.call_start import CallStarts
 from xmltools.parser.foreign import ForeignCalls
 from xmltools.parser.held_calls import HeldCalls
 from xmltools.parser.limits import Limits
-from xmltools.parser.openers import Openers, forms_at, starts_of
+from xmltools.parser.openers import forms_at, starts_of
 from xmltools.parser.reasoning import MAX_BRACKETS, Brackets, Reasoning, is_json_list
 from xmltools.parser.shown import Shown
 from xmltools.parser.toolbox import Toolbox
 from xmltools.syntax.late_patterns import late_pattern
-from xmltools.syntax.markup import MORE, NO, OPENER_LENGTH, OPENER_SPACE, SPACES, Answer, Tag, read_opener, skip_space
+from xmltools.syntax.markup import MORE, NO, OPENER_LENGTH, OPENER_SPACE, SPACES, Answer, read_opener, skip_space
 
-_RESULT = late_pattern(
-    r"<(?P<end>/?)tool_(?:response|result)>|\nTool: [^\r\n]{1,256}\r?\nResult:",
-)
+_RESULT = late_pattern(r"<(?P<end>/?)tool_(?:response|result)>|\nTool: [^\r\n]{1,256}\r?\nResult:")
 """The beginning or the end of the copy of a result."""
 _RESULT_LENGTH: Final = 300
 """More characters than `_RESULT` matches."""
@@ -60,7 +58,6 @@ class Outside:
         """`tags` are the names of reasoning elements; `limits.block_size` bounds the text that is held back, if it is
         less than the protocol allows. Calls of given tools in `others`, dialects, are read as well, and their
         reasoning, except for its elements if the caller `knows_tags`."""
-        self.final = False  # no more text will come
         self.opening: Opening | None = None
         self.is_after = False  # white space lays out: a call or reasoning has ended, and no text has come since
         self._region: Reasoning | None = None
@@ -73,15 +70,15 @@ class Outside:
         tools = toolbox.names if toolbox is not None else ()
         self._starts = starts = starts_of(dialect, tags, tools, others, knows_tags)
         self._prose = prose = Shown(starts.words, limits.block_size)
-        self._foreign = ForeignCalls(toolbox, dialect, starts.own_names, prose, limits)
-        self._calls = CallStarts(starts, toolbox, limits, prose, code_fences != "text")
+        self.calls = CallStarts(starts, toolbox, limits, prose, code_fences != "text")
+        self._foreign = ForeignCalls(self.calls)
         self.brackets = Brackets() if brackets else None
         self.events: list[Event] = []
         self.held = HeldCalls(self.events, code_fences == "last")
         self.pieces: list[str] = []  # text that was not yet given to those that follow it
         names = (*tags, *(end for _, end in dialect.thoughts)) if in_reasoning else ()
         if names:
-            self._region = Reasoning(self._calls, self.events, self.pieces, names, 0, 0)
+            self._region = Reasoning(self.calls, self.events, self.pieces, names, 0, 0)
             self._region.may_repeat = True
 
     @property
@@ -92,17 +89,7 @@ class Outside:
     @property
     def is_first(self) -> bool:
         """Whether something may open that counts only where the reply begins."""
-        return self._calls.openers is not self._starts.later
-
-    @property
-    def openers(self) -> Openers:
-        """The words with which something may begin now."""
-        return self._calls.openers
-
-    @property
-    def dialect(self) -> Dialect:
-        """How calls are written."""
-        return self._starts.dialect
+        return self.calls.openers is not self._starts.later
 
     @property
     def is_plain_prose(self) -> bool:
@@ -112,14 +99,14 @@ class Outside:
             or self.brackets
             or self.is_first
             or self.is_after
-            or self._calls.is_long
+            or self.calls.is_long
             or self.held.is_waiting
         )
 
     @property
     def openers_wait(self) -> bool:
         """Whether an opener that follows nothing but white space may wait for what confirms it."""
-        return self._is_blank and self.dialect.tool_name != "" and not self._prose.fence
+        return self._is_blank and self._starts.dialect.tool_name != "" and not self._prose.fence
 
     @property
     def is_fenced(self) -> bool:
@@ -128,8 +115,7 @@ class Outside:
 
     def begin(self, base: int) -> None:
         """Another text is going to be read, whose first character is at `base` in the stream."""
-        self._calls.base = base
-        self._calls.final = self.final
+        self.calls.base = base
         self._next = -1, ""
         self._is_hiding = False
 
@@ -150,7 +136,7 @@ class Outside:
         if region.is_over:
             self._region = None
             self._prose.skip(is_thought=True)
-            self._go_on(self._calls.base + place)
+            self._go_on(self.calls.base + place)
             self.held.region = region if region.is_unclosed else None
             self.is_after &= not region.is_unclosed
         return place
@@ -173,7 +159,7 @@ class Outside:
         self._foreign.at = place
         self.is_after = self._starts.dialect.layout
         self._is_blank = True
-        self._calls.is_long = False
+        self.calls.is_long = False
 
     def take_space(self, text: str, at: int, end: int) -> None:
         """White space between two blocks is text, unless it lays them out."""
@@ -197,17 +183,13 @@ class Outside:
         taken = self._foreign.take(text, is_all=is_all, is_last=is_last)
         if taken < len(text):
             self.pieces.append(text[taken:])
-        if self._starts.others:
-            self._look_for_results(self._tail + text[:taken])
+        if self._starts.others:  # is the place after this text in the copy of a result?
+            tail, start = self._tail + text[:taken], 0
+            for found in _RESULT.finditer(tail):
+                self._is_copied = not found["end"]
+                start = found.end()
+            self._tail = tail[max(start, len(tail) - _RESULT_LENGTH) :]
         self._tell_notices()
-
-    def _look_for_results(self, text: str) -> None:
-        """Is the place after this text in the copy of a result?"""
-        start = 0
-        for found in _RESULT.finditer(text):
-            self._is_copied = not found["end"]
-            start = found.end()
-        self._tail = text[max(start, len(text) - _RESULT_LENGTH) :]
 
     def begin_line(self) -> None:
         """The block that was skipped last ended with a line."""
@@ -221,11 +203,11 @@ class Outside:
         self._region = self.held.end(end) or self._region
 
     def _tell_notices(self) -> None:
-        if self._foreign.notices:
+        if notices := self._foreign.notices:
             if self.held.is_waiting:
                 self.held.show()
-            self.events += map(Noticed, self._foreign.notices)
-            self._foreign.notices.clear()
+            self.events += map(Noticed, notices)
+            notices.clear()
 
     def decides_nothing(self, held: str, chunk: str) -> bool:
         """Is it clear that `chunk` neither ends nor breaks the opening tag, or the region in brackets, that `held`
@@ -247,12 +229,12 @@ class Outside:
             if self.is_first and piece.strip(SPACES):
                 self._end_first()
             self.pieces.append(piece)
-            self.held.add(TextDelta.make(piece, self._calls.base + at), piece)
+            self.held.add(TextDelta.make(piece, self.calls.base + at), piece)
         return end
 
     def _end_first(self) -> None:
         """An opener that counts only where the reply begins counts no more."""
-        self._calls.openers = self._starts.later
+        self.calls.openers = self._starts.later
         self._next = -1, ""
 
     # -- prose -----------------------------------------------------------------------------------------------------
@@ -260,7 +242,7 @@ class Outside:
     def _read_prose(self, text: str, at: int) -> int:
         """Text up to the next opener, or to the beginning of one at the end of the text; or that opener. White space
         next to calls and reasoning may lay them out."""
-        calls = self._calls
+        calls = self.calls
         if self._next[0] < at:  # it is searched for once: brackets may stop the reading before it often
             self._next = calls.openers.find(text, at)
         place, word = self._next
@@ -276,7 +258,7 @@ class Outside:
             at = start
         if end > at:
             return self.emit_text(text, at, end)
-        if not word or (not self.final and calls.openers.cuts.find(text, place, place + 1) >= 0):
+        if not word or (not calls.final and calls.openers.cuts.find(text, place, place + 1) >= 0):
             return -1
         return self._read_opener(text, place, at, word)
 
@@ -288,7 +270,7 @@ class Outside:
     def _skip(self, text: str, start: int, end: int) -> None:
         """The characters from `start` to `end` in `text` are not text."""
         if end > start:
-            base = self._calls.base
+            base = self.calls.base
             self.gather(is_all=False)
             self.held.add(Skipped((base + start, base + end)), text[start:end])
             self._foreign.at = base + end
@@ -296,7 +278,7 @@ class Outside:
     def _read_opener(self, text: str, at: int, lead: int, word: str) -> int:
         """An opener, or a token that ends the turn, at `at`, after white space from `lead` on that lays it out."""
         self.gather()
-        prose, calls, starts = self._prose, self._calls, self._starts
+        prose, calls, starts = self._prose, self.calls, self._starts
         if lead < at:
             prose.take_early(text[lead:at])
         prose.settle()
@@ -317,7 +299,7 @@ class Outside:
         start = calls.find(text, at, word) if is_call else self._find_region(text, at, word)
         hidden: int | Answer = NO
         if start:
-            hidden = prose.hides(text, at, final=self.final, is_block=is_call, measure=calls.measure)
+            hidden = prose.hides(text, at, final=calls.final, is_block=is_call, measure=calls.measure)
         if start is MORE or hidden is MORE:
             self._is_hiding = is_call and start is not MORE
             return -1
@@ -342,7 +324,7 @@ class Outside:
         end = skip_space(text, at + len(word))
         if word in self._starts.calls or word[-1] != ">" or end - at >= OPENER_SPACE:
             return at + 1
-        if end == len(text) and not self.final:
+        if end == len(text) and not self.calls.final:
             return MORE
         return end + 1 if text.startswith("<", end) else at + 1
 
@@ -356,7 +338,7 @@ class Outside:
         if word in self._starts.thoughts:
             return at + len(word)
         tag = read_opener(text, at, word)
-        return tag.end if isinstance(tag, Tag) else tag
+        return tag and tag.end
 
     def _open_region(self, text: str, at: int, lead: int, word: str, end: int) -> int:
         """Reasoning begins with the tag from `at` to `end`. In a fence it is text, as all else is up to its end tag."""
@@ -367,7 +349,7 @@ class Outside:
             return end
         self.end_text()
         self._skip(text, lead, at)
-        calls = self._calls
+        calls = self.calls
         calls.is_long = False
         names = self._starts.thoughts.get(word) or (word.lower() if word.isascii() else word,)
         self._region = Reasoning(calls, self.events, self.pieces, names, calls.base + at, calls.base + end)
@@ -381,10 +363,10 @@ class Outside:
     def _read_brackets(self, text: str, at: int) -> int:
         """At a `[` that starts a line: a region up to the first line that ends with `]`, or text. In a fence, and where
         it is the list that was asked for and no thought, it is text."""
-        calls, end = self._calls, at + 1
+        calls, end = self.calls, at + 1
         brackets = self.brackets
         if brackets is not None and not brackets.are_fenced("".join(self.pieces), self._foreign.at, self._prose):
-            found = brackets.find_end(text, at, calls.base, calls.openers, final=self.final)
+            found = brackets.find_end(text, at, calls.base, calls.openers, final=calls.final)
             if found is MORE:
                 return -1
             if found and not is_json_list(text[at:found]):

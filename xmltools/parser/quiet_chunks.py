@@ -258,11 +258,11 @@ class Run:
         if not outside.is_plain_prose:
             return
         self.kind = PROSE
-        openers = outside.openers
+        openers, dialect = outside.calls.openers, outside.calls.starts.dialect
         self.char = self.pair = "" if openers.has_others else "<"
         self.finds = (_NEVER if is_spent else openers.begins).search
-        self._wait = _part_of(outside.dialect.opener, _UNCONFIRMED if outside.openers_wait else "")
-        self._direct = LAID_OUT if outside.dialect.layout else PROSE
+        self._wait = _part_of(dialect.opener, _UNCONFIRMED if outside.openers_wait else "")
+        self._direct = LAID_OUT if dialect.layout else PROSE
         self.mode = HELD if self.held else self._direct
         self.pieces = outside.pieces
         if self.pos >= self.mark or not self.pieces:

@@ -14,7 +14,7 @@ from xmltools.parser.fences import FenceReader
 from xmltools.parser.openers import Openers
 from xmltools.parser.shown import SECTION_LENGTH, Shown
 from xmltools.syntax.json_scanner import JSONScanner
-from xmltools.syntax.markup import MORE, NO, OPENER_LENGTH, SPACES, Answer, Tag, read_opener, skip_space
+from xmltools.syntax.markup import MORE, NO, OPENER_LENGTH, SPACES, Answer, read_opener, skip_space
 
 MAX_BRACKETS: Final = 10_000
 """Characters that a region in brackets may have."""
@@ -71,7 +71,7 @@ class Reasoning:
     def read(self, text: str, at: int) -> int:
         """Read on, up to the next tag, or past it. The place up to which it was read; -1 if the text does not
         decide."""
-        found = self._tags.tag.search(text, at)
+        shown, found = self._shown, self._tags.tag.search(text, at)
         cut = -1 if found else self._tags.cuts.find(text, at, len(text))
         place = found.start() if found else cut if cut >= 0 else len(text)
         end = self._calls.end_of_text(text, at, place)
@@ -81,8 +81,8 @@ class Reasoning:
             return -1
         self.gather()
         if end < place:
-            self._shown.take_early(text[end:place])
-        self._shown.settle()
+            shown.take_early(text[end:place])
+        shown.settle()
         name = found["name"]
         if name is None and found[0] in self._names:
             return self._end(text, at, found.end())
@@ -97,15 +97,15 @@ class Reasoning:
                 self.emit(text, at, after)
             self._start = self._calls.base + after
             return after
-        hidden = self._shown.hides(text, place, final=self._calls.final)
+        hidden = shown.hides(text, place, final=self._calls.final)
         if hidden is MORE:
             return -1
         if found["end"]:
             return self._read_end_tag(text, place, at, after, hidden)
-        if hidden or (name is None and self._shown.fence):
+        if hidden or (name is None and shown.fence):
             return self._think(text, at, hidden or place + 1)
         if name:
-            self._nested += not (self._shown.fence or self._shown.is_escaped)
+            self._nested += not (shown.fence or shown.is_escaped)
             return self._think(text, at, after)
         self.is_unclosed = True
         return self._end(text, at, at)
@@ -128,12 +128,10 @@ class Reasoning:
                 return NO
             if end == len(text):
                 return MORE
-            if text[end] == ">":
-                return end + 1
-            return NO
+            return end + 1 if text[end] == ">" else NO
         if found["name"]:
             tag = read_opener(text, at, found["name"])
-            return tag.end if isinstance(tag, Tag) else tag
+            return tag and tag.end
         for form in self._calls.starts.calls[found[0]]:
             opens = self._calls.confirm(form, text, at, found[0])
             if opens or opens is MORE:

@@ -27,8 +27,8 @@ be linear."""
 Measure = Callable[[str, int, int], int | Answer]
 """Given a text, the place of an opener, and where to stop: the end of the block, NO if none opens there, or MORE."""
 
+# Kinds of tokens. That of a comment is between the two.
 _CODE: Final = 0
-_COMMENT: Final = 1
 _CDATA: Final = 2
 _END: Final = 2
 """The kind of an end is that of its opener and this."""
@@ -321,7 +321,8 @@ class Shown(FenceReader):
         most = at + self.due
         line_end = text.find("\n", at, most + 1)
         is_all = final or len(text) > most
-        found = _run_of(ticks).search(text, at, line_end if line_end >= 0 else most + 1)
+        closing = re.compile(rf"(?<!`)`{{{ticks}}}(?<=`)(?!`)")  # of no backticks, none
+        found = closing.search(text, at, line_end if line_end >= 0 else most + 1)
         if found and found.end() <= most:
             return MORE if found.end() == len(text) and not is_all else found.end()
         if line_end < 0 and not final and len(text) < most:
@@ -361,11 +362,6 @@ class Shown(FenceReader):
             return NO
         self._scanned = self._at + max(last, stop - _CLOSING_LENGTH) - at
         return MORE
-
-
-@lru_cache(maxsize=64)
-def _run_of(ticks: int) -> re.Pattern[str]:
-    return re.compile(rf"(?<!`)`{{{ticks}}}(?<=`)(?!`)")  # of no backticks, none
 
 
 @lru_cache(maxsize=32)

@@ -277,12 +277,7 @@ class Parser:
 
     def _read_pieces(self, chunk: str) -> None:
         """Read a chunk in pieces: none has both the start of a block and more than the block may have."""
-        size, block = self._limits.block_size, self._block
-        room = size - len(self._run.held) if block is None else block.start + size - self._run.pos - 1
-        if room >= len(chunk):
-            self._read(chunk)
-            return
-        at = 0
+        size, at = self._limits.block_size, 0
         while at < len(chunk):
             block = self._block
             room = max(1, size - len(self._run.held))
@@ -297,10 +292,11 @@ class Parser:
 
     def _read(self, chunk: str) -> None:
         """Read a piece together with what was held back."""
-        held, base = self._run.held, self._run.pos - len(self._run.held)
-        self._run.pos += len(chunk)
+        run = self._run
+        held, base = run.held, run.pos - len(run.held)
+        run.pos += len(chunk)
         if len(held) > LONG and self._is_undecided(chunk):
-            self._run.held = held + chunk
+            run.held = held + chunk
         else:
             self._read_text(held + chunk, base)
 
@@ -366,7 +362,7 @@ class Parser:
             at = skip_space(text, end)
         return end
 
-    def _open_block(self, opening: Opening, text: str, at: int) -> None:
+    def _open_block(self, opening: Opening, text: str, at: int) -> Block:
         """A block opens, `at` in the text."""
         dialect, word = opening.dialect, opening.word
         self._reading.call_id = None
@@ -390,6 +386,7 @@ class Parser:
             block.note_opener(Code.TAG_CASE, f"<{word}> was read as <{dialect.block}>")
         if dialect.body is Body.ELEMENTS:
             read_opening_tag(block, text[at : at + opening.length])
+        return block
 
     def _read_block(self, block: Block, text: str, at: int, base: int) -> int:
         place = run(block, text, at, base)
@@ -412,13 +409,11 @@ class Parser:
         """Another call begins, at `place` in the stream, in the block that has ended."""
         self._outside.end_text()
         dialect = ended.dialect
-        self._open_block(Opening(place, 0, dialect.block, dialect), "", 0)
-        if self._block is None:
-            return
+        block = self._open_block(Opening(place, 0, dialect.block, dialect), "", 0)
         if dialect.many:
-            self._block.is_bare = self._block.is_bare and not dialect.closer
+            block.is_bare = block.is_bare and not dialect.closer
         else:
-            self._block.note_opener(Code.JOINED_CALLS, "the call is in the block of another one")
+            block.note_opener(Code.JOINED_CALLS, "the call is in the block of another one")
 
     def _name_call(self, block: Block) -> None:
         """A block has named its tool: give the call its id and find the schema of its arguments."""
@@ -445,8 +440,10 @@ class Parser:
             self._release(verdict.code is Code.TRUNCATED)
             self._events.append(CallFailed(verdict, self._reading.call_id))
             return
-        if not verdict.id:
-            verdict = self._late_start(block, verdict)
+        if not verdict.id:  # its name was known only at its end: a JSON body has escapes in it
+            started = CallStarted(self._next_id(), verdict.name, block.server)
+            self._events.append(started)
+            verdict = verdict.model_copy(update={"id": started.id})
         if block.in_list and block.dialect.is_bare:
             self._waiting.append((verdict, text[block.start - base : end - base]))
             return
@@ -457,45 +454,38 @@ class Parser:
     def _release(self, is_cut: bool = False) -> None:
         """The list without marks in which calls wait has ended: they are calls, unless it was cut off."""
         for call, source in self._waiting:
-            if is_cut:
-                self._events.append(CallFailed(cut_off_list(call, source, self._dialect), call.id))
-            else:
-                self._events.append(CallCompleted(call))
+            error = cut_off_list(call, source, self._dialect) if is_cut else None
+            self._events.append(CallFailed(error, call.id) if error else CallCompleted(call))
         self._waiting.clear()
-
-    def _late_start(self, block: Block, call: ToolCall) -> ToolCall:
-        """A call whose name was known only at its end (a JSON body with escapes in the name)."""
-        started = CallStarted(self._next_id(), call.name, block.server)
-        self._events.append(started)
-        return call.model_copy(update={"id": started.id})
 
     # -- the end -----------------------------------------------------------------------------------------------------
 
     def _finish(self) -> None:
-        self._outside.final = True
-        rest, self._run.held = self._run.held, ""
-        self._run.pos -= len(rest)
+        run, outside = self._run, self._outside
+        outside.calls.final = True
+        rest, run.held = run.held, ""
+        run.pos -= len(rest)
         self._reading.final = True
         if rest:
             self._read(rest)  # nothing is put off any more
-        while self._block is None and not self._outside.in_reasoning and self._run.held:
+        while self._block is None and not outside.in_reasoning and run.held:
             # What was held back is no opener now that nothing follows: its first character is text.
-            text, self._run.held = self._run.held, ""
-            base = self._run.pos - len(text)
-            self._outside.begin(base)
-            place = self._outside.emit_text(text, 0, 1)
-            self._run.pos = base + place
+            text, run.held = run.held, ""
+            base = run.pos - len(text)
+            outside.begin(base)
+            place = outside.emit_text(text, 0, 1)
+            run.pos = base + place
             self._read(text[place:])
-        rest, self._run.held = self._run.held, ""
+        rest, run.held = run.held, ""
         block = self._block
         if block is None:
-            self._outside.cut_off(rest, self._run.pos)
+            outside.cut_off(rest, run.pos)
             return
-        again = end_in_call(block, rest, self._run.pos, self._decided)
-        self._run.pos -= len(again or "")
+        again = end_in_call(block, rest, run.pos, self._decided)
+        run.pos -= len(again or "")
         if again is None or block.done:
             text = block.raw.take()
-            self._end_block(block, self._run.pos, text, self._run.pos - len(text))
+            self._end_block(block, run.pos, text, run.pos - len(text))
         if again is not None:
             self._decided += 1
             self._read(again)

@@ -45,10 +45,8 @@ def read_tool_start(
     found = read_token(_REST, text, start, at + OPENER_LENGTH - start)
     if not found:
         return NO if final else found
-    if found[1] and word != dialect.block:
-        return NO
     if found[1]:
-        return found.end()
+        return found.end() if word == dialect.block else NO
     may_be_text = is_first_in_line and word == dialect.block and _text_argument(shape) is not None
     begins = _begins_arguments(dialect, shape, text, found.end(), word, may_be_text)
     return found.end() if begins or (begins is MORE and final) else begins

@@ -11,21 +11,8 @@ from xmltools.errors import Code
 from xmltools.parser.attributes import name_in, name_of
 from xmltools.parser.cdata import open_cdata
 from xmltools.parser.decode_text import TextReader
-from xmltools.parser.end_tags import (
-    end_leaf,
-    meet_candidate,
-)
-from xmltools.parser.open_call import (
-    CALL,
-    OTHER,
-    OWN,
-    Block,
-    Container,
-    Leaf,
-    Path,
-    State,
-    read_skipped,
-)
+from xmltools.parser.end_tags import end_leaf, meet_candidate
+from xmltools.parser.open_call import CALL, OTHER, OWN, Block, Container, Leaf, Path, State, read_skipped
 from xmltools.syntax.element_tree import Element
 from xmltools.syntax.markup import (
     MORE,
@@ -82,8 +69,14 @@ def read_leaf_start(block: Block, leaf: Leaf, text: str, at: int) -> int:
         return _enter_leaf(block, leaf, text, at)
     if at + 1 == len(text):
         return -1
+    if text.startswith("<!--", at):
+        if leaf.literal < 0:
+            leaf.literal = block.base + at  # if the element turns out to be a leaf, the comment is part of it
+        block.put_aside("<!--")
+        block.state = State.COMMENT
+        return at + 4
     if text[at + 1] == "!":
-        return _leading_comment(block, leaf, text, at)
+        return -1 if "<!--".startswith(text[at : at + 4]) else _enter_leaf(block, leaf, text, at)
     if text[at + 1] == "/":
         if leaf.literal >= 0:  # nothing but comments: an empty element
             leaf.start, leaf.literal = block.base + at, -1
@@ -100,16 +93,6 @@ def read_leaf_start(block: Block, leaf: Leaf, text: str, at: int) -> int:
         return _enter_leaf(block, leaf, text, at)
     _enter_node(block, leaf, shape, name)
     return at
-
-
-def _leading_comment(block: Block, leaf: Leaf, text: str, at: int) -> int:
-    if text.startswith("<!--", at):
-        if leaf.literal < 0:
-            leaf.literal = block.base + at  # if the element turns out to be a leaf, the comment is part of it
-        block.put_aside("<!--")
-        block.state = State.COMMENT
-        return at + 4
-    return -1 if "<!--".startswith(text[at : at + 4]) else _enter_leaf(block, leaf, text, at)
 
 
 def read_leaf_comment(block: Block, leaf: Leaf, text: str, at: int) -> int:
@@ -147,7 +130,7 @@ def _enter_leaf(block: Block, leaf: Leaf, text: str, at: int) -> int:
     if leaf.literal < 0 and not block.ending.aside:  # a comment in front, even one not put aside, is part of the text
         if is_read:
             leaf.reader = TextReader(is_begun=text[at] > " " and text[at] != "<")
-        return max(at, read_text(block, leaf, text, at))
+        return read_text(block, leaf, text, at)
     if is_read:
         leaf.reader = TextReader()
     lead = block.ending.aside.take()
@@ -174,10 +157,7 @@ def turn_into_text(block: Block, container: Container, place: int) -> None:
         leaf.counted = place  # what stood before is forgotten
     block.leaf = leaf
     block.note(
-        Code.MIXED_CONTENT,
-        place,
-        f"<{container.tag}> contained text beside elements and was read as text",
-        leaf.start,
+        Code.MIXED_CONTENT, place, f"<{container.tag}> contained text beside elements and was read as text", leaf.start
     )
     block.state = State.TEXT
 
@@ -188,20 +168,14 @@ def read_text(block: Block, leaf: Leaf, text: str, at: int) -> int:
     if opening < 0:
         end = len(text) - (leaf.pasted and text.endswith("<"))
         block.emit_text(text[at:end])
-        return end if end > at else -1
+        return ~end
     if opening > at:
         block.emit_text(text[at:opening])
-    if opening > at:
         return opening
     part = END_PART.fullmatch(text, at) if leaf.reader is None or leaf.reader.idle else None
     if part and not block.reading.final and is_undecided(part, leaf.tag, around_clean(block, leaf)):
         return -1
-    return _leaf_markup(block, leaf, text, at)
-
-
-def _leaf_markup(block: Block, leaf: Leaf, text: str, at: int) -> int:
-    """At a `<` in plain text."""
-    following = text[at + 1 : at + 2]
+    following = text[at + 1 : at + 2]  # after a `<`
     if not following:
         return -1
     if following == "/":
@@ -217,7 +191,7 @@ def _leaf_markup(block: Block, leaf: Leaf, text: str, at: int) -> int:
         if name is MORE:
             return -1
         if name and block.field_of(str(name)) is not None and leaf.capture.strip(SPACES):
-            block.note(Code.MISSING_END_TAG, block.base + at, f"</{leaf.tag}> is missing", leaf.start)
+            block.note_missing(f"</{leaf.tag}>", block.base + at, leaf.start)
             end_leaf(block, leaf, block.base + at, cut=True)
             return at
     leaf.set_literal(block.base + at, pasted=following in "!?" or is_xml_name(following))
@@ -226,7 +200,7 @@ def _leaf_markup(block: Block, leaf: Leaf, text: str, at: int) -> int:
 
 
 def _field_follows(block: Block, text: str, at: int) -> bool | None:
-    """Does a field, or JSON, follow at `at`, after white space, so that the block has not ended before it?"""
+    """Does a field follow at `at`, after white space, so that the block has not ended before it?"""
     here = skip_space(text, at)
     if here - at > OPENER_SPACE:
         return NO
@@ -235,7 +209,7 @@ def _field_follows(block: Block, text: str, at: int) -> bool | None:
     if text[here] == "<":
         name = read_name(text, here + 1)
         if name is MORE:
-            return True if block.reading.final else MORE  # cut off, perhaps in the tag of a field
+            return block.reading.final or MORE  # cut off, perhaps in the tag of a field
         return bool(name) and name != block.dialect.block and block.field_of(str(name)) is not None
     return NO
 
@@ -284,26 +258,27 @@ def _leaf_end_tag(block: Block, leaf: Leaf, text: str, at: int) -> int:
     tag = read_end_tag(text, at)
     if tag is MORE:
         is_decided = leaf.exact and leaf.pasted and at + 2 < len(text)
-        if not is_decided or _own_ends(leaf.tag[:1] + block.arguments_tag[:1]).match(text, at):
+        if not is_decided or stops_of_text(block, leaf).match(text, at):
             return -1
     if tag:
-        if tag.name == leaf.tag:
+        name, place = tag.name, block.base + at
+        if name == leaf.tag:
             return meet_candidate(block, leaf, text, at, tag, OWN)
-        depth = block.depth_of(tag.name)
+        depth = block.depth_of(name)
         if not leaf.exact and depth >= 0:
             if leaf.capture is not None and depth == 0:
                 follows = _field_follows(block, text, tag.end)
                 if follows is MORE:
                     return -1
                 if follows:
-                    message = f"</{tag.name}> closed <{leaf.tag}>"
-                    block.note(Code.MISMATCHED_END_TAG, block.base + at, message, leaf.start)
-                    end_leaf(block, leaf, block.base + at)
+                    message = f"</{name}> closed <{leaf.tag}>"
+                    block.note(Code.MISMATCHED_END_TAG, place, message, leaf.start)
+                    end_leaf(block, leaf, place)
                     return tag.end
-            end_leaf(block, leaf, block.base + at, cut=True)
-            block.close_element(tag.name, block.base + at, leaf)
+            end_leaf(block, leaf, place, cut=True)
+            block.close_element(name, place, leaf)
             return tag.end
-        if tag.name == block.arguments_tag and depth > 0:
+        if name == block.arguments_tag and depth > 0:
             return meet_candidate(block, leaf, text, at, tag, CALL)
         if not leaf.pasted and not leaf.sections and not leaf.lacks_mark:
             return meet_candidate(block, leaf, text, at, tag, OTHER)

@@ -232,7 +232,7 @@ def write_text(text: str, *, in_cdata: bool = False) -> str:
     # Two sections share a ]]> between them, so that none of them holds it; a token of a chat template, which an engine
     # would take for one (protocol, 10.2); and also an opener that has no end in the text, for it would claim the end of
     # the section (protocol, 4.9).
-    parts = text.split("]]>") if find_rare(text, "]]>", 0, len(text)) >= 0 else [text]
+    parts = text.split("]]>") if find_rare(text, "]]>") >= 0 else [text]
     has_tokens = turn_marks().is_in(text)
     if has_tokens or count_open(text, 0, len(text), len(text), 0)[0]:
         parts = [_OPENING.sub(f"<![]]>{CDATA_OPEN}", part) for part in parts]

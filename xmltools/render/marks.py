@@ -99,7 +99,7 @@ class Marks:
         if len(text) < _SHORT and not self._needles.search(text):
             return ()
         patterns = self._barred if "|" in text or "｜" in text else self._marks
-        return [(mark, first) for needle, mark, first in patterns if find_rare(text, needle, 0, len(text)) >= 0]
+        return [(mark, first) for needle, mark, first in patterns if find_rare(text, needle) >= 0]
 
     def is_in(self, text: str) -> bool:
         """Return whether there is a mark in a text."""

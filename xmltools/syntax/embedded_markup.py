@@ -40,11 +40,6 @@ def _tags(block: str, arguments: str) -> re.Pattern[str]:
     return re.compile(rf"<(?:({_opener(block)})|{ends}|({name}{_W}*>)|(/{name}{_W}*>))")
 
 
-@lru_cache(maxsize=32)
-def _line_opener(block: str) -> re.Pattern[str]:
-    return re.compile(rf"(?:^|(?<=[\r\n]))[ \t]*(<{_opener(block)})", re.MULTILINE)
-
-
 def count_open(
     text: str, at: int, end: int, stop: int, count: int, words: tuple[str, str] | None = None
 ) -> tuple[int, int]:
@@ -77,7 +72,8 @@ def _has_section(text: str, at: int, last: int) -> bool:
 
 def find_line_opener(text: str, at: int, block: str) -> int:
     """The place of the next opener of a block that begins a line, or -1."""
-    found = _line_opener(block).search(text, at)
+    pattern = re.compile(rf"(?:^|(?<=[\r\n]))[ \t]*(<{_opener(block)})", re.MULTILINE)
+    found = pattern.search(text, at)
     return found.start(1) if found else -1
 
 

@@ -147,8 +147,7 @@ _LAST_COMMA = late_pattern(rf"({_STRING}|[\[{{,:][{SPACES}]*+,)|,(?=[{SPACES}]*+
 """A comma after a last member, or, in a group, text that can't be one."""
 _SURROGATE = late_pattern(r"[\ud800-\udfff]")
 _PAIRED = late_pattern(
-    r"(?:[^\\]++|\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u(?![dD][89a-fA-F])|[^u]))*+",
-    re.DOTALL,
+    r"(?:[^\\]++|\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u(?![dD][89a-fA-F])|[^u]))*+", re.DOTALL
 )
 """Text up to the first escape of a surrogate that has no partner."""
 

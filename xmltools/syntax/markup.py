@@ -248,16 +248,15 @@ def opens_call(text: str, at: int, name: str, *, fences: bool = True, begins: Be
     return read_confirmation(text, end, fences=fences, begins=begins) and end
 
 
-def begins_with_field(text: str, at: int, fields: Sequence[str], key: re.Pattern[str], start: int) -> bool | None:
-    """Is the start tag of a field at `at`, in any case, or a JSON object with a key that names the tool? The
-    key is looked for from `start` on."""
+def begins_with_field(text: str, at: int, fields: Sequence[str], key: re.Pattern[str]) -> bool | None:
+    """Is the start tag of a field at `at`, in any case, or a JSON object with a `key` that names the tool?"""
     if tag := _TAG_NAME.match(text, at):
         name = tag[1].lower()
         if tag[2]:
             return name in fields
         return MORE if any(field.startswith(name) for field in fields) else NO
     begins = read_token(_MEMBER, text, at)
-    if not begins or key.search(text, start, at + OPENER_SPACE):
+    if not begins or key.search(text, at, at + OPENER_SPACE):
         return begins and True
     return MORE if len(text) - at < OPENER_SPACE else NO
 

@@ -37,7 +37,7 @@ class Rope:
         """All pieces, joined; the rope is empty then."""
         if not self.loose and not self._joined:
             return ""
-        joined = "".join((*self._joined, *self.loose))
+        joined = str(self)
         self.clear()
         return joined
 

@@ -11,16 +11,16 @@ _ENOUGH: Final = 1_024
 """Characters after which that is judged."""
 
 
-def find_rare(text: str, word: str, start: int, end: int) -> int:
-    """Return what `text.find(word, start, end)` returns, for places of 0 and more."""
-    find, last, before = text.find, word[-1], len(word) - 1
-    at = find(last, start + before, end)
-    worth = start - _ENOUGH
+def find_rare(text: str, word: str) -> int:
+    """Return what `text.find(word)` returns."""
+    last, before = word[-1], len(word) - 1
+    at = text.find(last, before)
+    worth = -_ENOUGH
     while at >= 0:
         if text.startswith(word, at - before):
             return at - before
         worth += _SPARSE
         if at < worth:
-            return find(word, at - before, end)
-        at = find(last, at + 1, end)
+            return text.find(word, at - before)
+        at = text.find(last, at + 1)
     return at
