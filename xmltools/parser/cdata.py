@@ -69,9 +69,7 @@ def read_cdata_tail(block: Block, leaf: Leaf, text: str, at: int) -> int:
     if opening < 0 and end >= 0:
         block.put_aside(text[at:end])
         continue_cdata(block, leaf)
-        block.ending.section = block.base + end
-        block.state = State.CDATA_TAIL
-        return end + 3
+        return end
     if opening < 0:
         stop = len(text) - (2 if text.endswith("]]") else text.endswith("]"))
         block.put_aside(text[at:stop])
@@ -79,11 +77,7 @@ def read_cdata_tail(block: Block, leaf: Leaf, text: str, at: int) -> int:
     if opening > at:
         block.put_aside(text[at:opening])
         return opening
-    return _after_cdata(block, leaf, text, at)
-
-
-def _after_cdata(block: Block, leaf: Leaf, text: str, at: int) -> int:
-    """At the first `<` after a `]]>`."""
+    # At the first `<` after the `]]>`.
     if at + 1 == len(text):
         return -1
     if text[at + 1] == "/":

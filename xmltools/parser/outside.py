@@ -357,8 +357,9 @@ class Outside:
 
     def _find_bracket(self, text: str, at: int, end: int) -> int:
         """The first `[` at the start of a line before `end`, or -1."""
-        before = self.pieces[-1][-1] == "\n" if self.pieces else self._prose.is_at_line_start
-        return at if before and text.startswith("[", at, end) else text.find("\n[", at, end) + 1 or -1
+        prose = self._prose
+        is_first = self.pieces[-1][-1] == "\n" if self.pieces else not (prose.line or prose.follows)
+        return at if is_first and text.startswith("[", at, end) else text.find("\n[", at, end) + 1 or -1
 
     def _read_brackets(self, text: str, at: int) -> int:
         """At a `[` that starts a line: a region up to the first line that ends with `]`, or text. In a fence, and where

@@ -125,11 +125,6 @@ class Shown(FenceReader):
         self._quote_tail = ""
 
     @property
-    def is_at_line_start(self) -> bool:
-        """True if the line is empty so far."""
-        return not (self.line or self.follows)
-
-    @property
     def may_hide(self) -> bool:
         """True if what follows may be shown only: after a backslash, or after something that is open. Whether that ever
         ends, nobody knows without what follows (`hides` can)."""
