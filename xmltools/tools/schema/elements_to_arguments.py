@@ -183,10 +183,8 @@ def read_arguments(
     """
     if shape is None:
         return Reading(_object_without_schema(children), [], [], {})
-    texts = {child.name: child.children or child.text for child in children}
-    if len(texts) == len(children) and (
-        found := unwrapped(texts, shape, tool, children[-1].offset if children else 0, depth)
-    ):
+    texts = {child.name: child.children or child.text for child in children} if len(children) <= 2 else {}
+    if texts and len(texts) == len(children) and (found := unwrapped(texts, shape, tool, children[-1].offset, depth)):
         value, repairs = found
         if isinstance(value, dict):
             return _add(repairs, read_object(value, shape, repairs[0].offset, check=check))
