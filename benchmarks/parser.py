@@ -268,12 +268,12 @@ def small(quick: bool) -> Iterator[Figure]:
         yield Figure(name, asked, of_expat(calls, width, [WEATHER], rounds), "x expat")
     whole = ratio(often(lambda: parse_reply(calls, [WEATHER]), 2), often(lambda: feed_expat([calls]), 16), rounds)
     yield Figure("s  200 small calls, by parse()", 5, 8 * whole, "x expat")
-    yield Figure("s  a reply with two calls, ten tools", 8, reply_of_json(rounds), "x json.loads")
+    yield Figure("s  a reply with two calls, ten tools", 18, reply_of_json(rounds), "x json.loads")
     items = "".join(f"<file>src/a{number}.py</file>\n" for number in range(2_000))
     array = f"<tool><tool_name>show</tool_name><arguments><files>{items}</files></arguments></tool>"
-    for width in (4, 0):
+    for width, asked in ((4, 9), (0, 4)):
         name = f"s  2,000 items, {f'{width}-char chunks' if width else 'whole'}"
-        yield Figure(name, 4, of_expat(array, width, [PICTURES], rounds), "x expat")
+        yield Figure(name, asked, of_expat(array, width, [PICTURES], rounds), "x expat")
     code = source_code(size).replace("]]>", "]] >")
     body = json.dumps({"tool_name": "apply_diff", "arguments": {"path": "a.py", "diff": diff(size)}})
     shapes = (
