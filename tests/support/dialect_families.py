@@ -6,7 +6,7 @@ from xmltools.tools import Tool
 
 __all__ = ["ALSO_GROWING", "GROWING", "TOOLS"]
 
-TOOLS = [Tool(name="w", parameters={"properties": {"p": {"type": "string"}}})]
+TOOLS = [Tool(name="w", parameters={"properties": {"p": {"type": "string"}, "q": {"type": "string"}}})]
 QWEN = "<tool_call>\n<function=w>\n<parameter=p>\n"
 GLM = "<tool_call>w<arg_key>p</arg_key><arg_value>"
 TAGS = "<w><p>"
@@ -28,6 +28,19 @@ GROWING = {
     "examples": ("qwen3_coder", QWEN, "\n<function=w>"),
     "ends of examples": ("qwen3_coder", QWEN, "\n</function>\n"),
     "cut marks": ("qwen3_coder", QWEN, "</param"),
+    "arguments that claim an end": ("qwen3_coder", QWEN, "<parameter=q> x "),
+    "ends in a list that claims one": ("qwen3_coder", f"{QWEN}<parameter=q>[", "</parameter> x "),
+    "whole examples": ("qwen3_coder", QWEN, "<function=w>\n<parameter=p>x</parameter></function> "),
+    "ends of calls in an example": ("qwen3_coder", f"{QWEN}<function=w>\n<parameter=p>", " </function> x"),
+    "ends of values in an example": ("qwen3_coder", f"{QWEN}<function=w>\n<parameter=p>", "</parameter> x "),
+    "values without ends": ("qwen3_coder", "", f"{QWEN}x\n</function>\n</tool_call>\n"),
+    "calls without ends": ("qwen3_coder", "", f"{QWEN}x\n"),
+    "damaged ends": ("qwen3_coder", QWEN, "</paramete x "),
+    "ends twice": ("qwen3_coder", QWEN, "</parameter>"),
+    "damaged starts": ("qwen3_coder", f"{QWEN}</parameter>", "<pax "),
+    "arguments of a broken call": ("qwen3_coder", f"{QWEN}x</parameter> y ", "<parameter=q>x</parameter>"),
+    "damaged ends of Kimi K3": ("kimi_k3", f'{K3}<|open|>argument key="p"<|sep|>', "<|close|>argum "),
+    "calls of Kimi K3 without ends": ("kimi_k3", "", f'{K3}<|open|>argument key="p"<|sep|>x'),
     "line breaks": ("qwen3_coder", QWEN, "\n"),
     "start tags": ("qwen3_coder", "", "<tool_call>"),
     "bare starts": ("qwen3_coder", "", "<function=w>"),
