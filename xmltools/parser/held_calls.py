@@ -95,6 +95,8 @@ class HeldCalls:
 
     def show(self) -> Reasoning | None:
         """The calls are text; or a part of reasoning, which goes on."""
+        if not self.is_waiting:
+            return None
         text, region = "".join(self._source), self.region if self.is_thought else None
         del self._events[self._first :]
         if region is not None:

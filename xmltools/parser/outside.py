@@ -128,7 +128,7 @@ class Outside:
         """Read on, at least up to the next event, or to an opening."""
         if self.held.is_shown:
             self.gather(is_all=False)
-            self._region = self.held.show()
+            self._region = self.held.show() or self._region
         region = self._region
         if region is None:
             return self._read_prose(text, at)
@@ -204,8 +204,7 @@ class Outside:
 
     def _tell_notices(self) -> None:
         if notices := self._foreign.notices:
-            if self.held.is_waiting:
-                self.held.show()
+            self._region = self.held.show() or self._region
             self.events += map(Noticed, notices)
             notices.clear()
 
