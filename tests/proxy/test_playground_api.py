@@ -118,12 +118,13 @@ def shown(steps, position):
 def assert_tiles(text, reading):
     spans = [(span["start"], span["end"]) for span in reading["spans"]]
     assert "".join(text[start:end] for start, end in spans) == text
-    assert all(start < end for start, end in spans)
+    # The error for a thought that has no end tag stands at the end of the reply, and holds nothing.
+    assert all(start < end or start == len(text) for start, end in spans)
     assert all(left[1] == right[0] for left, right in pairwise(spans))
     for span in reading["spans"]:
         part = reading["parts"][span["part"]]
         assert part["kind"] == span["kind"]
-        assert part["span"][0] <= span["start"] < span["end"] <= part["span"][1]
+        assert part["span"][0] <= span["start"] <= span["end"] <= part["span"][1]
 
 
 def numbered():
@@ -377,7 +378,8 @@ def test_every_dialect_is_listed_with_an_example_that_is_detected():
     assert {each["name"] for each in list_dialects()} == {dialect.name for dialect in dialects.all()}
     for each in list_dialects():
         reading = analyse(each["example"], EXAMPLES["tools"]["number"], {"dialect": "detect"})["reading"]
-        assert (reading["dialect"], [part["kind"] for part in reading["parts"]]) == (each["name"], ["call"])
+        name = "qwen3_coder" if each["name"] == "mimo" else each["name"]  # they have the same delimiters
+        assert (reading["dialect"], [part["kind"] for part in reading["parts"]]) == (name, ["call"])
 
 
 OTHER = "<tool_call><function=add><parameter=a>5</parameter></function></tool_call>"
