@@ -402,7 +402,7 @@ class Block:
             self.repairs[key] = Repair(code, place, message)
 
     def add_repair(self, code: Code, place: int, message: str) -> None:
-        """Record a repair of a call that has ended, as often as it is met."""
+        """Record a repair, however often it is met."""
         self.repairs[code, ~len(self.repairs)] = Repair(code, place, message)
 
     def note_opener(self, code: Code, message: str) -> None:

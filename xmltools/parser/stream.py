@@ -378,7 +378,7 @@ class Parser:
         if self._held.region is not None:
             block.note_opener(Code.MISSING_END_TAG, "the reasoning before the call was not closed")
         if self._decided and dialect.pairs is not None:
-            block.note_opener(Code.MISSING_END_TAG, "a value before the call had no end that is sure")
+            block.add_repair(Code.MISSING_END_TAG, block.start, "the end of a value before the call is uncertain")
         if dialect.name != self._dialect.name:
             block.note_opener(Code.FOREIGN_DIALECT, f"the call was written as in the dialect {dialect.name}")
         if dialect.arguments and word != dialect.block and not dialect.in_line:
