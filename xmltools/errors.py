@@ -232,7 +232,7 @@ class Notice:
     place in the reply, in characters, `message` says what it is. `notation` is the family of that notation (`forge`,
     `hermes`, `qwen3_coder`, `glm`, `invoke`, `pythonic`, `tag_per_tool`, `json`, …), `name` the tool's name as it is
     written there, None if none was found. `is_whole`: its end was written too; of a `shown_call`: it would be a call.
-    `is_fenced`: it stands in a Markdown fence.
+    `is_fenced`: it is in a Markdown fence.
     """
 
     code: Code

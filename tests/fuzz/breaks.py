@@ -32,7 +32,7 @@ class Piece:
 
 @dataclass
 class Section:
-    """The calls of a turn between what stands around them."""
+    """The calls of a turn, and the text around them."""
 
     start: Piece
     calls: list[Piece]
@@ -137,7 +137,7 @@ def _section(group: list[Written], layout: Layout, role: Role = "good") -> Secti
 def _delimiter(rng: Random, reply: Reply) -> tuple[Piece, re.Match[str]] | None:
     """A piece with one of its delimiters, outside of values."""
     pieces = [piece for piece in reply.pieces() if piece.role in ("good", "frame")]
-    pieces = [piece for piece in pieces if sum(each is piece for each in pieces) == 1]  # not what stands in two places
+    pieces = [piece for piece in pieces if sum(each is piece for each in pieces) == 1]  # not one that is in two places
     rng.shuffle(pieces)
     for piece in pieces:
         found = [match for match in tokens(reply.dialect).finditer(piece.text) if not _in_value(piece, match)]
@@ -183,7 +183,7 @@ def _damaged(rng: Random, mark: str, reply: Reply) -> str:
     at, how = rng.randrange(len(mark)), rng.randrange(5)
     if how == 0:
         return mark[:at] + mark[at + 1 :]
-    if how == 1 and at:  # what stands before the delimiter may be a value
+    if how == 1 and at:  # the text before the delimiter may be a value
         return mark[:at] + rng.choice("xs_/= +") + mark[at:]
     if how == 2:
         return mark[:at] + rng.choice("xs_/=+>") + mark[at + 1 :]
@@ -267,7 +267,7 @@ def _unclosed(rng: Random, reply: Reply) -> bool:
 def _last_in_a_fence(rng: Random, reply: Reply) -> bool:
     """The calls are in a fence, at the end of the reply or before one short paragraph."""
     if reply.dialect == "tag_per_tool" or _sections_first(reply):
-        return False  # there what is in a fence is only shown, or text stands before a call without delimiters
+        return False  # its calls in a fence are only shown, or a call without delimiters would follow text
     end = rng.choice(("", "\n```", "\n```\n", f"\n```\n\n{rng.choice(_SENTENCES)}"))
     before = f"{rng.choice(_SENTENCES)}\n\n```{rng.choice(('', 'xml', 'json'))}\n"
     reply.parts = [Piece(before, "around"), reply.sections()[0], Piece(end, "around")]

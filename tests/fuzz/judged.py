@@ -20,7 +20,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from random import Random
-from typing import Any
 
 from fuzz.breaks import Piece, Reply, Section, make, said
 from fuzz.quick import cut
@@ -36,7 +35,7 @@ __all__ = ["APART", "EXCUSES", "Tally", "broken_laws", "report", "said_laws", "w
 _REPORTS = 8
 """Findings of a dialect that are printed, each of another kind."""
 APART = ("markup, repaired", "unnoticed")
-"""What is counted and shown, but is no finding."""
+"""What is counted and shown, but is not a finding."""
 
 
 @dataclass
@@ -164,14 +163,10 @@ def _ends_shown(parts: list[Piece | Section]) -> bool:
 
 def broken_laws(reply: Reply) -> list[str]:
     """Return the laws that the reply breaks."""
-    text = reply.text
-    try:
-        found, events, said = _read(reply, [text])
-        found_cut = _read(reply, cut(text, Random(len(text))))[2]
-    except Exception:  # nothing raises
-        return ["raised"]
+    laws, found, events = _read(reply)
+    if laws == ["raised"]:
+        return laws
     pieces = reply.pieces()
-    laws = ["cut"] if said != found_cut else []
     laws += _wrong_calls(reply, found, pieces)
     laws += ["lost"] * any(not _is_given(each, found) for each in _due(reply, pieces))
     if _is_silent(reply, events):
@@ -184,27 +179,34 @@ def said_laws(reply: Reply) -> list[str]:
     written = [piece.call for section in reply.sections() for piece in section.calls if piece.call]
     if not all(each.text for each in written):
         return ["refused"]
-    text = reply.text
-    try:
-        found, events, told = _read(reply, [text])
-        told_cut = _read(reply, cut(text, Random(len(text))))[2]
-    except Exception:  # nothing raises
-        return ["raised"]
+    laws, found, events = _read(reply)
+    if laws == ["raised"]:
+        return laws
     is_exact = len(found) == len(written) and all(
         call.clean and each.is_it(call.name, call.arguments) for each, call in zip(written, found, strict=True)
     )
     is_exact = is_exact and not any(isinstance(each, CallFailed) for each in events)
-    return ["cut"] * (told != told_cut) + ["inexact"] * (not is_exact)
+    return laws + ["inexact"] * (not is_exact)
 
 
-def _read(reply: Reply, chunks: Iterable[str]) -> tuple[list[ToolCall], list[Event], Any]:
+def _read(reply: Reply) -> tuple[list[str], list[ToolCall], list[Event]]:
+    """Read a reply whole and in chunks. Returns which of `cut` and `raised` it breaks, its calls and its events."""
+    try:
+        events = _events_of(reply, [reply.text])
+        in_chunks = _events_of(reply, cut(reply.text, Random(len(reply.text))))
+    except Exception:  # that is what is looked for
+        return ["raised"], [], []
+    calls = [each.call for each in events if isinstance(each, CallCompleted)]
+    return ["cut"] * (normal(events) != normal(in_chunks)), calls, events
+
+
+def _events_of(reply: Reply, chunks: Iterable[str]) -> list[Event]:
     ids = iter(range(10_000))
     parser = Parser(TOOLS, dialect=reply.dialect, new_id=lambda: f"{next(ids)}")
     events: list[Event] = []
     for chunk in chunks:
         events += parser.feed(chunk)
-    events += parser.close()
-    return [each.call for each in events if isinstance(each, CallCompleted)], events, normal(events)
+    return events + parser.close()
 
 
 def _wrong_calls(reply: Reply, found: list[ToolCall], pieces: list[Piece]) -> list[str]:
@@ -291,8 +293,8 @@ EXCUSES: tuple[Callable[[Reply, bool, Piece], bool], ...] = (_in_one_list, _in_f
 
 
 def _is_silent(reply: Reply, events: list[Event]) -> bool:
-    """Is there nothing to be heard where something was broken? Of a call that was cut off before its first value it
-    need not be known that it was to be one; of what stands around calls each of these tells."""
+    """Did the parser say nothing of what was broken? A call that was cut off before its first value may go unheard. For
+    a delimiter around calls, what it says of any of them is enough."""
     spans, at = [], 0
     for part in reply.parts:
         start = at

@@ -1,8 +1,8 @@
 """Calls whose values consist of words that no other value has, in every dialect: what became of each can be told.
 
-A string begins and ends with a word of its own. Between the two may stand line breaks, code, delimiters of this and of
-other dialects that are only mentioned, and whole calls as examples. Calls are written by `xmltools.render`; dialects
-that it can't write yet get a `Writing` here.
+A string begins and ends with a word of its own. Between the two there may be line breaks, code, delimiters of this
+and of other dialects that are only mentioned, and whole calls as examples. Calls are written by `xmltools.render`;
+dialects that it can't write yet get a `Writing` here.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ NAMES = tuple(each.name for each in dialects.all())
 
 @dataclass
 class Written:
-    """A call, its text without what stands around all calls of a turn, and the calls that its values only show."""
+    """A call, its text without the delimiters around all calls of a turn, and the calls that its values only show."""
 
     name: str
     arguments: dict[str, Any]
@@ -82,7 +82,7 @@ class Written:
 
 @dataclass(frozen=True)
 class Layout:
-    """What stands around all calls of a turn and between them, and what the reply needs for that."""
+    """The text around all calls of a turn and between them, and what the reply needs for that."""
 
     start: str = ""
     end: str = ""
@@ -317,7 +317,7 @@ _OWN_ELEMENTS = {
 
 @lru_cache(maxsize=64)
 def delimiters(name: str) -> tuple[str, ...]:
-    """Return the literal text between which calls and values stand in a dialect; none that may be a word."""
+    """Return the delimiters around calls and values in a dialect, except those that may be words."""
     found = [f"{start}{each}>" for each in _OWN_ELEMENTS.get(name, ()) for start in ("<", "</")]
     for form in dialects.named(name).forms if name not in _OWN_ELEMENTS else ():
         found += [form.opener, form.closer, *form.fillers]

@@ -7,6 +7,7 @@ from itertools import chain
 
 import pytest
 from support.dialect_marks import marks_of, write
+from support.written import detected_as
 
 import xmltools as xt
 from xmltools import dialects
@@ -24,8 +25,7 @@ def found_in(*texts: str) -> list[tuple[str, int, int]]:
 
 @pytest.mark.parametrize("dialect", dialects.all(), ids=lambda each: each.name)
 def test_an_example_is_in_its_dialect(dialect: dialects.Dialect) -> None:
-    # MiMo-V2 has the delimiters of Qwen3-Coder, which more models write.
-    name = "qwen3_coder" if dialect.name == "mimo" else dialect.name
+    name = detected_as(dialect.name)
     assert found_in(dialect.example)[0] == (name, 1, 0)
     assert (dialect.name, 1, 0) in found_in(dialect.example)
     assert found_in("Words.", f"<b>\n{dialect.example}", dialect.example)[0][0] == name

@@ -22,7 +22,7 @@ from xmltools.render.writable import same
 from xmltools.tools import Tool
 from xmltools.tools.schema import find_problems
 
-__all__ = ["WRITTEN", "draw", "law", "law_of_several"]
+__all__ = ["WRITTEN", "detected_as", "draw", "law", "law_of_several"]
 
 WRITTEN = tuple(each.name for each in dialects.all() if each.written)
 """The dialects but Forge's in which calls are written."""
@@ -44,6 +44,12 @@ _WORDS = (
 )
 """Names of tools that mean something in some dialect."""
 _FITS = re.compile(r"write it in '(\w+)'")
+
+
+def detected_as(name: str) -> str:
+    """Return the dialect that is detected where calls are written in this one. MiMo-V2 has the delimiters of
+    Qwen3-Coder, which more models write."""
+    return "qwen3_coder" if name == "mimo" else name
 
 
 def draw(rng: Random, dialect: str) -> tuple[ToolCall, Tool]:

@@ -166,7 +166,7 @@ class Skipped(Event):
 
 
 class Noticed(Event):
-    """A call in another notation, or in a code fence, stands in text that was given before. It stayed text: see
+    """Text that was given before holds a call in another notation, or in a code fence, that stayed text: see
     `Notice`."""
 
     _fields = ("notice",)

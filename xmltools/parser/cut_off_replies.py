@@ -118,7 +118,7 @@ def ends_complete(block: Block, rest: str, place: int) -> bool:
     pairs = block.delimiters.pairs
     if block.in_list and dialect.is_bare:
         return False  # a list without marks counts if it is whole
-    # A call between other marks is no element.
+    # A call between other delimiters is not an element.
     others = filter(None, (pairs.end * pairs.json, block.spelling and f"</{block.spelling}>"))
     is_part = any(tag.startswith(rest) or rest.rstrip(SPACES) == tag[:-1] for tag in (dialect.closer, *others))
     is_over = json is not None and not json.lacks_brace and state in (State.JSON_END, State.PAIRS)

@@ -288,8 +288,8 @@ def choose_value_end(block: Block, leaf: Leaf) -> int | None:
 
 
 def _read_wrong_end(block: Block, leaf: Leaf, text: str, at: int) -> int:
-    """The place after an end tag at `at` that ends the value, though it is not its end: a misspelt one, or another, and
-    what may follow the right one does. Or the place after its `<`, which is content."""
+    """The place after a damaged end delimiter at `at`, or another end tag, that ends the value because what may follow
+    the right one does (3.3a). Or the place after its `<`, which is content."""
     own, value_end = block.delimiters, block.delimiters.pairs.value_end
     if block.ending.claims or block.ending.calls or leaf.literal >= 0 or leaf.begun > _MOST_BEGUN:
         return at + 1
@@ -317,8 +317,7 @@ def _read_wrong_end(block: Block, leaf: Leaf, text: str, at: int) -> int:
 
 
 def _begins_unread(block: Block, text: str, at: int) -> bool:
-    """Is the text after the value's own end, from `at` on, meant for the start of another argument that the tool
-    declares, but not one?"""
+    """Is the text after the value's own end, from `at` on, meant for a delimiter, but not one that may come (3.17)?"""
     pairs, here = block.delimiters.pairs, block.delimiters.skip_layout(text, at)
     if here - at > OPENER_SPACE:
         return False

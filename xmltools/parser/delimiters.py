@@ -106,8 +106,8 @@ class Delimiters:
         self.forms = (dialect.base or dialect).forms
         self.pairs = pairs = dialect.pairs or Pairs()
         written = (dialect.base or dialect).written
-        has_none = written is not None and written.writing is not None and "\n" not in written.writing.after_value
-        self.has_breaks = pairs.framing or not (has_none or pairs.tag_mark)
+        writing = written.writing if written is not None else None
+        self.has_breaks = pairs.framing or not ((writing and "\n" not in writing.after_value) or pairs.tag_mark)
         """Whether a line break at the end of a value may not belong to it."""
         end = pairs.value_end
         self.half_end = re.escape(end[: len(end) // 2 + 1])

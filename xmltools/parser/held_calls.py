@@ -20,7 +20,7 @@ _FOLLOWS = late_pattern(
     r"(?:(?! {0,3}(?:```|~~~))[ \t\r]*[^ \t\r\n][^\n]*(?:\n|\Z))*[ \t\r\n]*\Z))?\0?\Z"
 )
 """After a marker and NUL, the text that may follow a call in that fence: the end of the fence, and then the beginning
-of another one or a closing paragraph. Without a marker, only white space may. NUL stands for the next call."""
+of another one or a closing paragraph. Without a marker, only white space may. NUL means the next call."""
 _MOST: Final = 1_024
 """Characters that may follow a call before the next one or the end of the reply."""
 

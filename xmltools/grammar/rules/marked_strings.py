@@ -50,7 +50,7 @@ _BREAK = choice(literal("\r\n"), literal("\n"))
 def value_marks(form: Dialect) -> tuple[str, ...]:
     """Return the marks that no value of a dialect's pairs may hold: they could end it, alone or with others.
 
-    More than half of the mark after a value may stand for it (grammars/DIALECTS.md, 3.3a).
+    More than half of the delimiter after a value may be read as it (grammars/DIALECTS.md, 3.3a).
     """
     pairs = form.pairs
     assert pairs is not None

@@ -70,7 +70,7 @@ class Retry:
         already. Returns None if the reply stands; else the beginning of the next one, which is not empty where the
         model is to go on with a call that was cut off.
         """
-        # A call in another notation, or only shown, is no failure, but the model should hear that nobody reads it.
+        # A call in another notation, or only shown, is not a failure, but the model should hear that nobody reads it.
         unread = None if self._calls else reader.foreign
         if not self.is_left or (reader.failed is None and unread is None and not lacks_call):
             return None
