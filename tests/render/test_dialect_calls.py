@@ -147,6 +147,7 @@ UNSAYABLE = {
     "seed_oss": call_of(open=5),
     "mimo": call_of(path="a</parameter>\n</function>\n</tool_call>b"),
     "tag_per_tool": call_of(open=[1]),
+    "gemma": call_of(path='"}<tool_call|>'),
 }
 
 

@@ -307,8 +307,7 @@ def _write_marked(form: Dialect, writing: Writing, call: ToolCall, shape: Object
     """A name and an object of Gemma's, with marks around strings."""
     assert form.pairs is not None
     arguments, is_sure = _spelled(call, shape)
-    first = form.pairs.quote.partition('"')[0]  # JSON escapes what follows
-    is_plain = first not in to_json(arguments) and _has_plain_keys(arguments)
+    is_plain = "<" not in to_json(arguments) and _has_plain_keys(arguments)
     text = f"{_head(form.pairs, writing, call.name)}{marked(arguments, form.pairs.quote)}"
     return Piece(f"{writing.call_start}{text}{writing.call_end}", is_sure and is_plain)
 
