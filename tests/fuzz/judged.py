@@ -104,7 +104,7 @@ def report(kind: tuple[str, str], number: int, reply: Reply, seed: int) -> str:
     if law == "refused":
         head = f"refused, reply {number} of seed {seed} in {reply.dialect}:"
         return f"{head}\n  {_refused(reply)}\n{_again(number, reply, seed)}"
-    calls, events = _read(small, [small.text])[:2]
+    _, calls, events = _read(small)
     heard = [f"{'clean ' if not call.repairs else ''}{_in_words(call)}" for call in calls]
     heard += [f"error {each.error.code.value}" for each in events if isinstance(each, CallFailed)]
     heard += [f"notice {each.notice.code.value}" for each in events if isinstance(each, Noticed)]
