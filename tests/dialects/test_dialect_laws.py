@@ -196,9 +196,11 @@ def test_what_was_cut_off_is_no_call_that_the_whole_does_not_have(case: tuple[st
     name, text, inside = case
     assume(not any(mark in text for mark in ("<!--", "`", "CDATA")))  # what they hide depends on what follows
     forms = named(name).forms
-    # A call that its object ends is an error if more JSON follows that (DIALECTS.md, 4.5).
+    # A call that its object ends is an error, or has a repair, if more JSON follows that (DIALECTS.md, 4.5).
     has_end = all(form.closer and not form.may_lack_end for form in forms if form.body is not Body.TAGS)
-    refused = {each.span[0] for each in events_of(name, [text], inside) if isinstance(each, CallFailed)}
+    events = events_of(name, [text], inside)
+    refused = {each.span[0] for each in events if isinstance(each, CallFailed)}
+    refused |= {each.call.span[0] for each in events if isinstance(each, CallCompleted) and not each.call.clean}
 
     def calls(part: str) -> list[tuple[str, str, int]]:
         return [

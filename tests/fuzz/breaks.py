@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from random import Random
 
-from fuzz.worded import Layout, Written, calls, delimiters, layouts, sayable, strings, tokens, words
+from fuzz.worded import Layout, Written, calls, delimiters, is_json, layouts, sayable, strings, tokens, words
 from xmltools import dialects
 
-__all__ = ["BREAKS", "Piece", "Reply", "Role", "Section", "make", "said"]
+__all__ = ["BREAKS", "Piece", "Reply", "Role", "Section", "ends_in_text", "make", "said"]
 
 Role = str
 """`prose`, and `around`, which says that a call is only shown; `frame`, around or between calls; `good`, a call;
@@ -214,6 +214,30 @@ def _unfinished(rng: Random, reply: Reply) -> bool:
     else:
         reply.parts.insert(at, Piece(cut + gap, "broken", call))
     return True
+
+
+def ends_in_text(reply: Reply, piece: Piece) -> bool:
+    """Is an unfinished call cut off in a text, so that what follows may be a part of it? In JSON a text goes on to a
+    quotation mark, and one in an example may be one that was not escaped."""
+    assert piece.call is not None
+    whole, start = piece.call.text, reply.sections()[0].layout.start
+    cut = _alike(start + whole, piece.text) - len(start)
+    cut = max(cut, _alike(whole, piece.text))
+    if is_json(reply.dialect):
+        quote = '<|"|>' if reply.dialect == "gemma" else '"'
+        return re.sub(r"\\.", "", whole[: max(cut, 0)]).count(quote) % 2 == 1
+    marks = list(tokens(reply.dialect).finditer(whole))
+    for begin, end in _spans(whole, piece.call):
+        first = max((each.end() for each in marks if each.end() <= begin), default=0)
+        after = min((each.end() for each in marks if each.start() >= end), default=len(whole))
+        if first <= cut < after:
+            return True
+    return False
+
+
+def _alike(one: str, other: str) -> int:
+    """How many characters two texts begin with alike."""
+    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
 def _fenced(rng: Random, reply: Reply) -> bool:

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from random import Random
 
-from fuzz.breaks import Piece, Reply, Section, make, said
+from fuzz.breaks import Piece, Reply, Section, ends_in_text, make, said
 from fuzz.quick import cut
 from fuzz.record import normal
 from fuzz.shrink import smallest
@@ -288,7 +288,15 @@ def _in_front(reply: Reply, is_after: bool, piece: Piece) -> bool:
     return is_after and any(section.layout.is_first for section in reply.sections())
 
 
-EXCUSES: tuple[Callable[[Reply, bool, Piece], bool], ...] = (_in_one_list, _in_front)
+def _in_a_text(reply: Reply, is_after: bool, piece: Piece) -> bool:
+    """What follows a text that was cut off. It may be an example that goes on in the text."""
+    return is_after and any(
+        each.role == "broken" and each.call and reply.broken.startswith("unfinished") and ends_in_text(reply, each)
+        for each in reply.pieces()
+    )
+
+
+EXCUSES: tuple[Callable[[Reply, bool, Piece], bool], ...] = (_in_one_list, _in_front, _in_a_text)
 """Why a call that is whole may be lost: nobody can know that it is one."""
 
 

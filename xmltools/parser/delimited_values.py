@@ -75,6 +75,8 @@ def _read_tag(block: Block, leaf: Leaf, text: str, at: int) -> int:
             block.fail(Code.MALFORMED_MARKUP, f"{own} is missing", place)
         _end_value(block, leaf, place, own)
         return at
+    if follows(block, at, "name opener"):
+        return _refuse(block, leaf, at, f"another call begins in the value of {leaf.tag!r}")
     if tag is None:
         return at + 1
     is_same = tag[2] == leaf.tag
@@ -103,6 +105,8 @@ def _read_end(block: Block, leaf: Leaf, text: str, at: int) -> int:
         begins = begins_any(block.delimiters.forms, text, at, found[field])
         if begins is MORE and not block.reading.final:
             raise UndecidedError
+        if begins and (leaf.lacks_mark or not leaf.shape.exact):
+            return _refuse(block, leaf, at, f"another call begins in the value of {leaf.tag!r}")
         if begins:
             ending.claims = field == "any_opener"
             ending.begun = block.base + found.end()

@@ -104,7 +104,8 @@ def read_markup(block: Block, text: str, at: int) -> int:
         if slash:
             _end_tag(block, block.base + start - 1, name)
             return end
-        if is_inside and name != block.arguments_tag and block.element_count < reading.limits.elements:
+        is_value = is_inside and name not in (block.arguments_tag, dialect.block)
+        if is_value and block.element_count < reading.limits.elements:
             if value is None and len(text) - start < _WAITING and _waits(block, text, end, name):
                 return ~start
             block.element_count += 1
@@ -321,16 +322,17 @@ def _start_tag(block: Block, text: str, at: int, tag: Tag) -> int:
         block.stray.too_deep += not tag.empty
         return tag.end
     top, dialect, place, name, field = block.stack[-1], block.dialect, block.base + at, tag.name, None
-    if len(block.stack) == 1:
+    is_outside = len(block.stack) == 1
+    if block.names_block(name) and (is_outside or block.discard or not top.shape.knows(name, "")):
+        opens = block.opens_block(text, at, name)
+        if opens is MORE:
+            return -1
+        if opens:
+            block.meet_opener(place)
+            return at
+    if is_outside:
         field = block.field_of(name)
-        if name == dialect.block:
-            opens = block.opens_block(text, at)
-            if opens is MORE:
-                return -1
-            if opens:
-                block.meet_opener(place)
-                return at
-        elif block.arguments_closed and field in block.fields and field != dialect.arguments:
+        if block.arguments_closed and field in block.fields and field != dialect.arguments:
             # After its arguments, a field that the call has already shows that another call begins.
             block.note(Code.JOINED_CALLS, place, "another call is in the same block", block.start)
             block.again = block.done = True

@@ -29,7 +29,16 @@ from xmltools.parser.limits import Limits
 from xmltools.parser.toolbox import Toolbox
 from xmltools.syntax.element_tree import Element
 from xmltools.syntax.embedded_markup import count_open
-from xmltools.syntax.markup import MORE, NAME_LENGTH, NO, Tag, find_ampersands, opens_call
+from xmltools.syntax.markup import (
+    MORE,
+    NAME_LENGTH,
+    NO,
+    Tag,
+    find_ampersands,
+    opens_call,
+    read_start_tag,
+    skip_space,
+)
 from xmltools.syntax.rope import Rope
 from xmltools.tools.schema import ANY, Shape
 
@@ -645,10 +654,19 @@ class Block:
             return dialect.arguments
         return spellings(dialect).get(plain(name))
 
-    def opens_block(self, text: str, at: int) -> bool | None:
-        """Does a new block start at `at`?"""
-        opens = opens_call(text, at, self.dialect.block)
-        return MORE if opens is MORE else bool(opens)
+    def names_block(self, name: str) -> bool:
+        """Is this the name of an element that may begin a call?"""
+        toolbox = self.reading.toolbox if self.is_tag else None
+        return name == self.dialect.block or (toolbox is not None and name in toolbox.names)
+
+    def opens_block(self, text: str, at: int, name: str) -> bool | None:
+        """Does a new block start at `at`, where `<name` is? That of another tool begins with one of its arguments."""
+        after = opens_call(text, at, name)
+        if not after or name == self.dialect.block or self.reading.toolbox is None:
+            return MORE if after is MORE else bool(after)
+        tag = read_start_tag(text, skip_space(text, after))
+        shape = self.reading.toolbox.guess(name, None, self.dialect.default_server)
+        return MORE if tag is MORE else bool(tag and shape and shape.has_property(tag.name))
 
     def meet_opener(self, place: int) -> None:
         """A new block starts inside this one: its end tag was forgotten."""

@@ -186,17 +186,27 @@ def read_text(block: Block, leaf: Leaf, text: str, at: int) -> int:
             return -1
         if opened:
             return open_cdata(block, leaf, opened, at)
-    if leaf.capture and following.isalpha():
-        name = read_name(text, at + 1)
-        if name is MORE:
+    if _is_word(leaf) and following.isalpha():
+        name, place = read_name(text, at + 1), block.base + at
+        opens = name and block.names_block(str(name)) and block.opens_block(text, at, str(name))
+        if name is MORE or opens is MORE:
             return -1
-        if name and block.field_of(str(name)) is not None and leaf.capture.strip(SPACES):
-            block.note_missing(f"</{leaf.tag}>", block.base + at, leaf.start)
-            end_leaf(block, leaf, block.base + at, cut=True)
+        if opens:
+            end_leaf(block, leaf, place, cut=True)
+            block.meet_opener(place)
+            return at
+        if leaf.capture and name and block.field_of(str(name)) is not None and leaf.capture.strip(SPACES):
+            block.note_missing(f"</{leaf.tag}>", place, leaf.start)
+            end_leaf(block, leaf, place, cut=True)
             return at
     leaf.set_literal(block.base + at, pasted=following in "!?" or is_xml_name(following))
     block.emit_text("<")
     return at + 1
+
+
+def _is_word(leaf: Leaf) -> bool:
+    """Is the leaf a name, a number or a word of a list, which can't contain a call (protocol, 7.5)?"""
+    return leaf.capture is not None or not leaf.shape.exact
 
 
 def _field_follows(block: Block, text: str, at: int) -> bool | None:
@@ -282,6 +292,6 @@ def _leaf_end_tag(block: Block, leaf: Leaf, text: str, at: int) -> int:
             return meet_candidate(block, leaf, text, at, tag, CALL)
         if not leaf.pasted and not leaf.sections and not leaf.lacks_mark:
             return meet_candidate(block, leaf, text, at, tag, OTHER)
-    leaf.set_literal(block.base + at, pasted=True)
+    leaf.set_literal(block.base + at, pasted=not _is_word(leaf))
     block.emit_text("</")
     return at + 2
