@@ -82,6 +82,22 @@ class Pairs:
     """Whether a call may begin with `name`, without the block's start mark."""
 
     @property
+    def nameless(self) -> str:
+        """The mark of a call that says no name: `<invoke>` for `<invoke name="get">`; empty if there is none."""
+        return self.name[:-1] + self.name_end if self.name[-1:] in _BEFORE_NAME else ""
+
+    @property
+    def starts(self) -> tuple[str, ...]:
+        """What a call may begin with by itself: `name`, as models write it, or one that says no name."""
+        if not self.bare:
+            return ()
+        if not self.nameless:
+            return (self.name,)
+        before = self.name[:-1]
+        others = (f"{before} =",) if self.name[-1] == "=" else (f"{before}\u0120", f"{before}{self.name_attribute}=")
+        return (self.name, *others, self.nameless + self.key, f"{self.nameless}\n{self.key}")
+
+    @property
     def name_start(self) -> str:
         """What is written before the name of the tool, up to it or to its attribute."""
         return _apart(self.name, self.name_attribute)
@@ -90,6 +106,10 @@ class Pairs:
     def key_start(self) -> str:
         """What is written before the name of an argument, up to it or to its attribute."""
         return _apart(self.key, self.key_attribute)
+
+
+_BEFORE_NAME = (" ", "=")
+"""What ends a mark, if the name of a tool, or the attribute that says it, stands right after it in a tag."""
 
 
 def _apart(mark: str, attribute: str) -> str:

@@ -120,11 +120,11 @@ def _read_name(block: Block, text: str, at: int, start: int) -> tuple[str | None
 def _skip_to_name(block: Block, text: str, at: int) -> int:
     """The text in the block, at `at`, before its call: the block's end, or stray text."""
     delimiter = block.delimiters.pairs.name
-    found = ask(block, at, "fillers key", "", final=True)
+    found = ask(block, at, "fillers key nameless", "", final=True)
     if found and found.lastgroup == "fillers":
         return found.end()
     if found:
-        return give_up_pairs(block, at, f"the arguments come without {delimiter}", Code.MISSING_TOOL_NAME)
+        return give_up_pairs(block, at, f"there is no name after {delimiter}", Code.MISSING_TOOL_NAME)
     call = _find_call(block, text, at)
     if call < 0:
         return give_up_pairs(block, at, f"there is text where {delimiter} belongs") + 1
@@ -209,7 +209,7 @@ def _end_call(block: Block, text: str, at: int, here: int) -> int:
     if not dialect.closer or ((is_bare or dialect.may_lack_end) and here - at > OPENER_SPACE):
         block.done = True
         return at
-    found = own.look(text, here, "closer" if is_bare else "closer name", "")
+    found = own.look(text, here, "closer" if is_bare else "closer name nameless", "")
     if found and found.lastgroup == "closer":
         block.done = True
         return found.end()

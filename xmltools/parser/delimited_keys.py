@@ -152,10 +152,10 @@ def give_up_pairs(block: Block, at: int, message: str, code: Code = Code.MALFORM
 
 
 def note_blanks(block: Block, found: Delimiter, delimiter: str) -> None:
-    """Record blanks in the delimiter that was found, if there are some."""
+    """Record blanks in the delimiter that was found, if some are too many or missing."""
     place = block.base + found.end(1)
-    if found.end() - found.end(1) > len(delimiter):
-        block.note(Code.TAG_WHITE_SPACE, place, f"blanks in {delimiter}", place)
+    if found[0] != found[1] + delimiter:
+        block.note(Code.TAG_WHITE_SPACE, place, f"blanks in {delimiter} are missing, or too many", place)
 
 
 def note_break(block: Block, at: int) -> None:

@@ -57,7 +57,9 @@ def begins_call(dialect: Dialect, text: str, at: int, *, fences: bool = True) ->
     if pairs.name:  # arguments without a name are an error
         fillers = "|".join(map(re.escape, dialect.fillers))
         gap = rf"{SPACE}(?:(?:{fillers})[{SPACES}]*+){{0,{len(dialect.fillers)}}}+" if fillers else SPACE
-        found = own.look(text, at, "name key fillers", gap)
+        found = own.look(text, at, "name key fillers nameless", gap)
+        if found and found.lastgroup == "nameless":
+            return _begins_nameless(own, text, found.end())
         return found and found.lastgroup != "fillers"
     begins = begins_python if pairs.python else partial(_begins_name, own)
     return read_confirmation(text, at, fences=False, begins=begins)
@@ -78,9 +80,11 @@ def read_start(dialect: Dialect, text: str, at: int, mark: str, *, fences: bool 
     if pairs is None or not pairs.bare:
         return NO
     own = known_delimiters(dialect)
-    name = own.look(text, at, "name", "")
+    name = own.look(text, at, "name nameless", "")
     if not name:
         return name
+    if name.lastgroup == "nameless":
+        return _begins_nameless(own, text, name.end()) and -1
     try:
         head = own.read_head("name_end", pairs.name_attribute, text, name.end())
     except UndecidedError:
@@ -93,8 +97,12 @@ def read_start(dialect: Dialect, text: str, at: int, mark: str, *, fences: bool 
 
 def begins_any(forms: tuple[Dialect, ...], text: str, at: int, mark: str) -> bool | None:
     """Does a call in one of these forms begin with `mark` at `at`?"""
-    told = [read_start(form, text, at, mark) for form in forms if mark in (form.opener, form.pairs and form.pairs.name)]
+    told = [read_start(form, text, at, mark) for form in forms if mark in (form.opener, *_starts(form))]
     return True if any(told) else MORE if MORE in told else NO
+
+
+def _starts(form: Dialect) -> tuple[str, ...]:
+    return form.pairs.starts if form.pairs is not None else ()
 
 
 def cut_start(dialect: Dialect, text: str, at: int) -> int | bool | None:
@@ -107,12 +115,20 @@ def cut_start(dialect: Dialect, text: str, at: int) -> int | bool | None:
     return name.startswith(text[after : after + len(name)]) and -1
 
 
+def _begins_nameless(own: Delimiters, text: str, at: int) -> Verdict:
+    """Does an argument come at `at`, after the tag of a call that says no name? That is an error."""
+    return own.look(text, at, "key tag_mark", SPACE)
+
+
 def _begins_name(own: Delimiters, text: str, at: int) -> Verdict:
     """Is there a name at `at`, up to the delimiter that ends it, and then the rest of the beginning of a call? Or an
     object with the name?"""
     pairs = own.pairs
     if text[at] == "{":
         return own.look(text, at, "member", "")
+    key = own.look(text, at, "key", "")
+    if key is not NO:
+        return key  # without a name it is an error
     if not pairs.name_end:
         return own.look(text, at, "members key closer", NAME + LAYOUT)
     is_json, most = pairs.json, f"{{0,{NAME_LENGTH}}}?"

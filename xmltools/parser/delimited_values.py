@@ -332,7 +332,8 @@ def _begins_unread(block: Block, text: str, at: int) -> bool:
     gap = rf"(?:.?<)?[^<\r\n]{{0,{NAME_LENGTH}}}?" if pairs.key_attribute else _BARE
     found = ask(block, here, "key_end", gap, final=True) or ask(block, here, "bracket", gap, final=True)
     names = _KEY_WORD.findall(found[1]) if found and block.shape is not None else ()
-    return any(_is_new(block, each) or _is_new(block, each.lower()) for each in names)
+    parts = (each[at:] for each in names for at in range(max(1, len(each) - 2)))
+    return any(_is_new(block, part) or _is_new(block, part.lower()) for part in parts)
 
 
 # -- elements in a value -----------------------------------------------------------------------------------------------

@@ -40,6 +40,8 @@ NAME: Final = rf"\w[^\s<>{{}}()*?|$\[\]\"'`\\]{{0,{NAME_LENGTH - 1}}}+(?:[ \t]+(
 _ATTRIBUTES_LENGTH: Final = 512
 """Characters of the attributes between two delimiters, besides a name."""
 _LINES = late_pattern(rf"(?:[{SPACES}]|\\n)*+")
+_BLANK: Final = "\u0120"
+_ATTRIBUTE_NAME: Final = 8
 _PART: Final = 4
 """Letters of the name in an end delimiter that may stand for all of it."""
 _PART_OF_NAME = late_pattern("[a-z0-9]+")
@@ -47,8 +49,10 @@ _NOT_IN_NAME = late_pattern(r"[</>]|[= ].*")
 
 
 def whole_of(delimiter: str) -> str:
-    """A pattern of the delimiter, with up to four blanks before its last `=`."""
-    return re.sub(r"=\Z", "[ \t]{0,4}=", re.escape(delimiter))
+    """A pattern of the delimiter, with up to four blanks before its last `=`. In place of a blank at its end there may
+    be the mark that a tokenizer has for one, or nothing before an attribute."""
+    pattern = re.sub(r"=\Z", "[ \t]{0,4}=", re.escape(delimiter))
+    return re.sub(r"\\ \Z", f"(?: |{_BLANK}|(?=[a-z]{{1,{_ATTRIBUTE_NAME}}}=))", pattern)
 
 
 def cut_of(delimiter: str) -> str:
@@ -56,6 +60,8 @@ def cut_of(delimiter: str) -> str:
     parts = [re.escape(delimiter[:size]) for size in range(len(delimiter) - 1, 0, -1)]
     if delimiter[1:].endswith("="):
         parts.append(parts[0] + "[ \t]{1,3}")
+    if delimiter[1:].endswith(" "):
+        parts.append(f"{parts[0]}[a-z]{{1,{_ATTRIBUTE_NAME}}}")
     return "|".join(parts)
 
 

@@ -110,8 +110,7 @@ def forms_by_start(
             starts = [form.block.lower() if form.arguments else form.opener]
             if form.in_line:
                 starts = [f"{form.block}{end}" for end in ("\n", ":\n", "\r\n", ":\r\n")] if is_own else []
-            if pairs is not None and pairs.bare:
-                starts += [pairs.name, *([f"{pairs.name[:-1]} ="] if pairs.name[-1] == "=" else [])]
+            starts += pairs.starts if pairs is not None else ()
             for start in starts:
                 if start not in reserved:
                     found.setdefault(start, []).append(form)
