@@ -12,7 +12,7 @@ from typing import Final
 from xmltools.errors import Code
 from xmltools.parser.delimited_keys import NOT_AN_ARGUMENT, ask, begin_pair, give_up_pairs, note_blanks, note_break
 from xmltools.parser.delimited_starts import MAX_STRAY, begins_python
-from xmltools.parser.delimiters import NAME, UndecidedError, before
+from xmltools.parser.delimiters import NAME, SPACE, UndecidedError, before
 from xmltools.parser.json_states import begin_json_arguments, begin_json_body
 from xmltools.parser.open_call import Block, State
 from xmltools.syntax.markup import MORE, NAME_LENGTH, NO, OPENER_SPACE, SPACES, is_cut_off, is_valid_name, skip_space
@@ -48,16 +48,20 @@ def _begin_call(block: Block, text: str, at: int) -> int:
     if pairs.python and text[at] in "[,":
         block.in_list = True
         return at + 1
-    if not pairs.name and text[at] == "{":
-        block.note(Code.JSON_ARGUMENTS, block.base + at, "the call was read from JSON")
-        begin_json_body(block, block.base + at)
-        return at
     if pairs.name:
         begins = ask(block, at, "name", "")
         if begins is None:
             return _skip_to_name(block, text, at)
         note_blanks(block, begins, pairs.name)
         start = begins.end()
+    brace = skip_space(text, start)
+    may_be_json = not pairs.name_attribute and (pairs.end or not pairs.name)
+    if may_be_json and brace == len(text):
+        raise UndecidedError
+    if may_be_json and text[brace] == "{":
+        block.note(Code.JSON_ARGUMENTS, block.base + brace, "the call was read from JSON")
+        begin_json_body(block, block.base + brace)
+        return brace
     name, after = _read_name(block, text, at, start)
     if name is None:
         return after
@@ -77,6 +81,9 @@ def _read_name(block: Block, text: str, at: int, start: int) -> tuple[str | None
     """The name that begins at `start`, after the delimiter at `at`, and the place after it; None, and the place where
     reading goes on, if it has no end."""
     pairs = block.delimiters.pairs
+    has_break, mark = pairs.name_end[:1].isspace(), pairs.name_end.rstrip()
+    if not (has_break and mark and text.startswith(mark, start)):
+        start = skip_space(text, start)
     if pairs.name_attribute:
         head = block.delimiters.read_head("name_end", pairs.name_attribute, text, start)
         if not head:
@@ -91,8 +98,9 @@ def _read_name(block: Block, text: str, at: int, start: int) -> tuple[str | None
             raise UndecidedError
         return text[start:after].strip(SPACES), after
     broken = f"\r\n{'<' * (not pairs.name_pattern)}{'{' * pairs.json}"
+    space = r"\r?" if has_break else rf"(?:[\r\n]{SPACE})?+"
     fields = f"name_end{' brace' * pairs.json}{' key end' * pairs.may_lack_name_end}"
-    found = ask(block, start, fields, before(pairs.name_end, broken))
+    found = ask(block, start, fields, before(pairs.name_end, broken) + space)
     if found:
         name, field = found[1].strip(SPACES), found.lastgroup
         after = found.end() if field == "name_end" else found.end(1)

@@ -41,6 +41,8 @@ _ATTRIBUTES_LENGTH: Final = 512
 """Characters of the attributes between two delimiters, besides a name."""
 _LINES = late_pattern(rf"(?:[{SPACES}]|\\n)*+")
 _BLANK: Final = "\u0120"
+_BREAKS: Final = rf"(?:(?<=\")[\r\n]+[{SPACES}]*|[\r\n]+[{SPACES}]*(?=[\">]|\Z))"
+"""Line breaks beside a quote, or before the end of a tag."""
 _ATTRIBUTE_NAME: Final = 8
 _PART: Final = 4
 """Letters of the name in an end delimiter that may stand for all of it."""
@@ -188,7 +190,8 @@ class Delimiters:
     def read_head(self, field: str, attribute: str, text: str, start: int) -> Head | None:
         """The name from `start` to the delimiter in `field`, or the attribute that says it."""
         most = NAME_LENGTH + (_ATTRIBUTES_LENGTH if attribute else 0)
-        found = self.look(text, start, field, before(getattr(self.pairs, field), "<\r\n", most))
+        gap = before(getattr(self.pairs, field), "<\r\n", most)
+        found = self.look(text, start, field, f"(?:{gap}{_BREAKS}){{0,3}}{gap}" if attribute else gap)
         if found is MORE:
             raise UndecidedError
         if not found or (attribute and found[1].count('"') % 2):

@@ -15,6 +15,7 @@ from xmltools.parser.delimiters import SPACE, cut_of
 from xmltools.parser.json_deltas import JSONObject
 from xmltools.parser.open_call import Block, Leaf, State, skip_broken
 from xmltools.syntax.element_tree import Element
+from xmltools.syntax.json_scanner import decode_escapes
 from xmltools.syntax.markup import (
     MORE,
     NAME_LENGTH,
@@ -102,8 +103,8 @@ def _take_name(block: Block, json: JSONObject) -> None:
     if block.name is not None or block.proposed is not None:  # if the opener has the name this may be an argument
         return
     for key, value in json.names.items():
-        value = (value or "").strip(SPACES)
-        if key not in block.dialect.json_names or not value or "\\" in value or not is_valid_name(value):
+        value = decode_escapes(value or "", '"').strip(SPACES)
+        if key not in block.dialect.json_names or not value or not is_valid_name(value):
             continue
         if key in block.dialect.json_server_name:
             block.server = value
@@ -118,7 +119,7 @@ def read_json_end(block: Block, text: str, at: int) -> int:
     """State: after a JSON object."""
     dialect, json, in_list = block.dialect, block.json, block.in_list
     assert json is not None
-    is_arguments = not json.is_body and not in_list
+    is_arguments = not (in_list or (json.is_body and not block.delimiters.pairs.end))
     here = skip_space(text, at)
     may_be_over = not dialect.has_end if json.is_body else dialect.pairs is not None and not dialect.pairs.end
     more = (
