@@ -336,8 +336,7 @@ class Outside:
             return NO
         if word in self._starts.thoughts:
             return at + len(word)
-        tag = read_opener(text, at, word)
-        return tag and tag.end
+        return read_opener(text, at, word)
 
     def _open_region(self, text: str, at: int, lead: int, word: str, end: int) -> int:
         """Reasoning begins with the tag from `at` to `end`. In a fence it is text, as all else is up to its end tag."""

@@ -130,8 +130,7 @@ class Reasoning:
                 return MORE
             return end + 1 if text[end] == ">" else NO
         if found["name"]:
-            tag = read_opener(text, at, found["name"])
-            return tag and tag.end
+            return read_opener(text, at, found["name"])
         for form in self._calls.starts.calls[found[0]]:
             opens = self._calls.confirm(form, text, at, found[0])
             if opens or opens is MORE:
@@ -166,7 +165,6 @@ class Reasoning:
         """The region ends at `end`; what follows up to `after` belongs to it."""
         self.emit(text, end, after)
         self.cover("", self._calls.base + after)  # of an empty region, the tags
-        self._pieces.clear()
         self.is_over = True
         return after
 
@@ -178,8 +176,8 @@ class Reasoning:
         is_fenced = shown.fence != "" and not shown.is_closing
         is_nested = not hidden and not is_fenced and self._nested > 0
         if hidden or is_fenced or is_nested:
-            is_later: bool | None = is_nested and self._calls.base + at < self._settled
-            is_later = is_later or self._ends_later(text, at, end, shown.fence if is_fenced else "")
+            is_settled = is_nested and self._calls.base + at < self._settled
+            is_later = is_settled or self._ends_later(text, at, end, shown.fence if is_fenced else "")
             if is_later is MORE:
                 return -1
             if is_later:
