@@ -69,7 +69,7 @@ def read_json(block: Block, text: str, at: int) -> int:
     assert json is not None
     json.events = [] if block.discard else block.reading.events
     if json.quote == "<" and text[at] == "<":
-        json.before = block.source_of(block.base + at - 1, block.base + at) or json.before
+        json.before = block.source_of(block.base + at - 1, block.base + at)
     end = json.scan(text, at)
     if json.is_body:
         _take_name(block, json)
