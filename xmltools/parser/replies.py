@@ -62,20 +62,16 @@ def build_reply(events: Iterable[Event], *, unclosed_reasoning: bool = False) ->
         gathered.clear()
 
     for event in events:
-        if isinstance(event, TextDelta):
-            if kind is not Text:
+        if isinstance(event, (TextDelta, ReasoningDelta)):
+            told = Text if isinstance(event, TextDelta) else Reasoning
+            if kind is not told:
                 flush()
-                kind = Text
+                kind = told
             gathered.append(event.text)
         elif isinstance(event, (CallCompleted, CallFailed)):
             flush()
             kind = None
             parts.append(event.call if isinstance(event, CallCompleted) else event.error)
-        elif isinstance(event, ReasoningDelta):
-            if kind is not Reasoning:
-                flush()
-                kind = Reasoning
-            gathered.append(event.text)
         elif isinstance(event, Noticed):
             notices.append(event.notice)
     flush()
