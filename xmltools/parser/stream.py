@@ -62,26 +62,6 @@ class Parser:
     No model text raises anything. A parser reads one reply.
     """
 
-    __slots__ = (
-        "_argument_deltas",
-        "_block",
-        "_blocks",
-        "_decided",
-        "_dialect",
-        "_events",
-        "_held",
-        "_is_whole",
-        "_limits",
-        "_next_id",
-        "_outside",
-        "_reading",
-        "_run",
-        "_spent",
-        "_strict",
-        "_toolbox",
-        "_waiting",
-    )
-
     def __init__(
         self,
         tools: Iterable[Tool] | Toolbox | None = None,
