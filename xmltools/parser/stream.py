@@ -195,8 +195,6 @@ class Parser:
         held = self._run.join()
         if self._block is not None:
             self._block.raw.end = self._run.pos - len(held)
-        elif held:
-            self._outside.gather(is_all=False)
         self._finish()
         self._outside.gather(is_last=True)
         self._outside.end_text(self._run.pos)
