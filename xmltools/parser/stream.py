@@ -150,35 +150,33 @@ class Parser:
         if chunk.__class__ is not str or not chunk or (end := run.pos + len(chunk)) > run.mark:
             return self._feed(chunk)
         char = run.char
-        if mode <= HELD or (char in chunk and (chunk[-1] == char or (run.pair in chunk and run.finds(chunk)))):
-            events = run.read(chunk, end) if mode >= HELD else None
-            return self._feed(chunk) if events is None else events
-        if mode == PROSE or (mode == LAID_OUT and chunk[-1] > " "):
-            event = TextDelta()
-            event.text = chunk
-            event.start = run.pos
-            run.pos = end
-            run.pieces.append(chunk)
-            return [event]
-        if (
-            mode == VALUE
-            or (mode == FRAMED and "&" not in chunk and (chunk.isprintable() or chunk[-1] not in run.edge))
-            or (mode == JSON and "\\" not in chunk)
-        ):
-            run.pos = end
-            run.pieces.append(chunk)
-            delta = ArgumentDelta()
-            delta.path = run.path
-            delta.text = chunk
-            reader = run.reader
-            if reader is not None and not (reader.idle and chunk[-1] > " " and "&" not in chunk):
-                delta.text = reader.text(chunk)
-            return [delta] if delta.text else []
-        if mode == TAG:
-            run.held += chunk
-            run.pos = end
-            return []
-        events = run.read(chunk, end)
+        if mode > HELD and not (char in chunk and (chunk[-1] == char or (run.pair in chunk and run.finds(chunk)))):
+            if mode == PROSE or (mode == LAID_OUT and chunk[-1] > " "):
+                event = TextDelta()
+                event.text = chunk
+                event.start = run.pos
+                run.pos = end
+                run.pieces.append(chunk)
+                return [event]
+            if (
+                mode == VALUE
+                or (mode == FRAMED and "&" not in chunk and (chunk.isprintable() or chunk[-1] not in run.edge))
+                or (mode == JSON and "\\" not in chunk)
+            ):
+                run.pos = end
+                run.pieces.append(chunk)
+                delta = ArgumentDelta()
+                delta.path = run.path
+                delta.text = chunk
+                reader = run.reader
+                if reader is not None and not (reader.idle and chunk[-1] > " " and "&" not in chunk):
+                    delta.text = reader.text(chunk)
+                return [delta] if delta.text else []
+            if mode == TAG:
+                run.held += chunk
+                run.pos = end
+                return []
+        events = run.read(chunk, end) if mode >= HELD else None
         return self._feed(chunk) if events is None else events
 
     def read(self, text: str) -> list[Event]:
