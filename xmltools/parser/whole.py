@@ -114,7 +114,7 @@ def _read_children(form: Dialect, limits: Limits, toolbox: Toolbox, text: str, a
     if argument is not None:
         children: list[Element] | None = [Element(key, text=value) for key, value in argument.findall(source)]
     else:
-        children = _children_of(Element(form.arguments), source, min(limits.depth - 1, LEVELS))
+        children = _children_in(source, min(limits.depth - 1, LEVELS))
     if children is None:
         return None
     arguments = shape.clean_children(children, "", LEVELS)
@@ -129,8 +129,7 @@ def _clean_block(form: Dialect) -> tuple[re.Pattern[str], re.Pattern[str] | None
     there is more to the form than that."""
     pairs = form.pairs
     if form.body is _ELEMENTS:
-        names = map(re.escape, (form.block, form.server_name, form.tool_name, form.arguments))
-        return re.compile(_elements(*names)), None
+        return re.compile(_elements(form)), None
     if pairs is None or not form.closer or pairs.json or pairs.tag_mark or pairs.name_pattern:
         return re.compile("(?!)"), None
     end = re.escape(pairs.value_end)
@@ -155,9 +154,11 @@ def _spaced(delimiter: str) -> str:
     return delimiter and SPACE + re.escape(delimiter)
 
 
-def _elements(block: str, server: str, tool: str, arguments: str) -> str:
-    """Return a pattern of blocks of elements with these names, which are escaped. In the arguments, a start tag comes
-    before a value that ends, or before another start tag."""
+def _elements(form: Dialect) -> str:
+    """Return a pattern of blocks of elements. In the arguments, a start tag comes before a value that ends, or before
+    another start tag."""
+    names = form.block, form.server_name, form.tool_name, form.arguments
+    block, server, tool, arguments = map(re.escape, names)
     space = rf"[ \t\n]{{0,{OPENER_SPACE}}}+"
     text = r"[^<&\r]*+(?:&(?:lt|gt|amp|quot|apos);[^<&\r]*+)*+"
     section = r"<!\[CDATA\[(?:[^]<\r]++|<(?!!\[)|\](?!\]>))*+\]\]>"
@@ -173,12 +174,12 @@ _TOKEN: Final = re.compile(rf"<(/?)({_TAG})>(?:<!\[CDATA\[((?:[^]]++|\](?!\]>))*
 """A tag, and the section or the text after it."""
 
 
-def _children_of(parent: Element, source: str, levels: int) -> list[Element] | None:
-    """Return the elements that `parent` has in a source of clean tags, at most so many levels of them; None if the tags
-    do not fit, or if XML takes some of the text for another thing, or not at all."""
+def _children_in(source: str, levels: int) -> list[Element] | None:
+    """Return the elements in a source of clean tags, at most so many levels of them; None if the tags do not fit, or if
+    XML takes some of the text for another thing, or not at all."""
     if source.count("]]>") > source.count(CDATA_OPEN) or find_forbidden(source, 0, len(source)) >= 0:
         return None
-    parent.children, stack = [], [parent]
+    stack = [Element("")]
     for slash, name, section, text in _TOKEN.findall(source):
         if slash:
             if stack.pop().name != name:
@@ -190,7 +191,7 @@ def _children_of(parent: Element, source: str, levels: int) -> list[Element] | N
         holder.children = holder.children or []
         holder.children.append(element)
         stack.append(element)
-    return parent.children if stack == [parent] else None
+    return stack[0].children or [] if len(stack) == 1 else None
 
 
 def _value_of(text: str) -> str:
