@@ -365,7 +365,7 @@ class Outside:
         calls, end = self.calls, at + 1
         brackets = self.brackets
         if brackets is not None and not brackets.are_fenced("".join(self.pieces), self._foreign.at, self._prose):
-            found = brackets.find_end(text, at, calls.base, calls.openers, final=calls.final)
+            found = brackets.find_end(text, at, calls)
             if found is MORE:
                 return -1
             if found and not is_json_list(text[at:found]):

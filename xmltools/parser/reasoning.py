@@ -11,7 +11,6 @@ from typing import Final, Literal
 from xmltools.models.events import Event, Noticed, ReasoningDelta
 from xmltools.parser.call_start import CallStarts
 from xmltools.parser.fences import FenceReader
-from xmltools.parser.openers import Openers
 from xmltools.parser.shown import SECTION_LENGTH, Shown
 from xmltools.syntax.json_scanner import JSONScanner
 from xmltools.syntax.markup import MORE, NO, OPENER_LENGTH, SPACES, Answer, read_opener, skip_space
@@ -241,8 +240,9 @@ class Brackets:
         self._reached = base + len(text)
         return self._fence.marker != ""
 
-    def find_end(self, text: str, at: int, base: int, openers: Openers, *, final: bool) -> int | Answer:
+    def find_end(self, text: str, at: int, calls: CallStarts) -> int | Answer:
         """The place after the `]` of the region that the `[` at `at` begins; NO if there is none."""
+        base, final = calls.base, calls.final
         line = max(at, self._seen - base)
         while base + at >= self._dead:
             found = _LINE_END.search(text, line)
@@ -251,7 +251,7 @@ class Brackets:
                 found = None  # half a line break, perhaps
             content = text[line:stop].rstrip(" \t")
             end = line + len(content)
-            opener = openers.opener.search(text, line, stop)
+            opener = calls.openers.opener.search(text, line, stop)
             if end - at > MAX_BRACKETS or not (found or final or opener):
                 self._seen = base + line
                 return NO if end - at > MAX_BRACKETS else MORE
