@@ -50,8 +50,7 @@ class Rope:
                 if missing <= 0:
                     break
                 missing -= len(piece)
-                if last < len(piece):
-                    pieces.append(piece[: len(piece) - last] if last else piece)
+                pieces.append(piece[: max(len(piece) - last, 0)])
                 last = max(last - len(piece), 0)
         if missing < 0:
             pieces[-1] = pieces[-1][-missing:]
