@@ -99,7 +99,7 @@ def _find_own_end(text: str, tag: str, at: int, start: int) -> int:
     while True:
         while at > start and text[at - 1] in SPACES:
             at -= 1
-        opening = text.rfind("</", start, at) if at > start and text[at - 1] == ">" else -1
+        opening = text.rfind("</", start, at)
         found = read_end_tag(text, opening) if opening >= 0 else None
         if not found or found.end != at:
             return -1

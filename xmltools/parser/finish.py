@@ -144,7 +144,7 @@ def _judge(block: Block, reading: Reading, shape: Shape) -> None:
         place = next(iter(reading.duplicates.values()))
         raise NoCallError(Code.DUPLICATE_ARGUMENT, f"given more than once: {names}", place, f"Give {names} only once.")
     if reading.problems:
-        lines = "; ".join(str(problem) for problem in reading.problems[:20])
+        lines = "; ".join(map(str, reading.problems[:20]))
         hint = f"Correct these arguments and call the tool again: {lines}."
         path, json = reading.problems[0].path, block.json
         if json is None:
