@@ -165,7 +165,7 @@ class Outside:
         """White space between two blocks is text, unless it lays them out."""
         if self.is_after:
             self._skip_layout(text, at, end)
-        elif end > at:
+        else:
             self.emit_text(text, at, end)
             self.gather()
 
@@ -204,7 +204,7 @@ class Outside:
 
     def _tell_notices(self) -> None:
         if notices := self._foreign.notices:
-            self._region = self.held.show() or self._region
+            self._region = self.held.show()  # it had none
             self.events += map(Noticed, notices)
             notices.clear()
 
@@ -270,7 +270,6 @@ class Outside:
         """The characters from `start` to `end` in `text` are not text."""
         if end > start:
             base = self.calls.base
-            self.gather(is_all=False)
             self.held.add(Skipped((base + start, base + end)), text[start:end])
             self._foreign.at = base + end
 

@@ -405,7 +405,6 @@ class Parser:
         self._outside.skip_block(end)
         if self._blocks > self._limits.blocks:
             self._spent = True
-            self._outside.brackets = None
         if block.dialect.in_line and text[end - base - 1 : end - base] == "\n":
             self._outside.begin_line()
         verdict = conclude(block, end, text, base, self._held.refusal * self._outside.is_fenced or self._strict)
