@@ -27,7 +27,7 @@ from xmltools.parser.limits import Limits
 from xmltools.parser.machine import run
 from xmltools.parser.new_ids import make_id, random_id
 from xmltools.parser.open_call import Block, Reading
-from xmltools.parser.openers import checked_tags
+from xmltools.parser.openers import checked_tags, starts_of
 from xmltools.parser.outside import Opening, Outside
 from xmltools.parser.quiet_chunks import CLOSED, FRAMED, HELD, JSON, LAID_OUT, LONG, NEW, OTHER, PROSE, TAG, VALUE, Run
 from xmltools.parser.toolbox import Toolbox, toolbox_of
@@ -86,22 +86,20 @@ class Parser:
         others = beside(dialect, also)
         tags = dialect.reasoning if reasoning_tags is None else checked_tags(reasoning_tags, dialect)
         # Inside the package, a toolbox may serve many parsers: making one of many tools costs as much as a short reply.
-        self._toolbox = tools if tools is None or isinstance(tools, Toolbox) else toolbox_of(tools)
+        self._toolbox = toolbox = tools if tools is None or isinstance(tools, Toolbox) else toolbox_of(tools)
         self._strict = "strict" if strict else ""
-        if limits is not None and not isinstance(limits, Limits):
-            raise XMLToolsError(f"limits: expected Limits, got {limits!r:.40}; write Limits(blocks=…)")
         self._limits = _LIMITS if limits is None else limits
+        if not isinstance(self._limits, Limits):
+            raise XMLToolsError(f"limits: expected Limits, got {limits!r:.40}; write Limits(blocks=…)")
         self._dialect = dialect
+        names, others = ((), ()) if toolbox is None else (toolbox.names, others)
         self._outside = Outside(
-            dialect,
-            tags,
-            self._toolbox,
+            starts_of(dialect, tags, names, others, reasoning_tags is not None),
+            toolbox,
             self._limits,
-            in_reasoning=starts_in_reasoning,
+            ends=(*tags, *(end for _, end in dialect.thoughts)) if starts_in_reasoning else (),
             brackets=bracket_reasoning,
             code_fences=code_fences,
-            others=others if self._toolbox is not None else (),
-            knows_tags=reasoning_tags is not None,
         )
         if not callable(new_id):
             raise XMLToolsError(f"new_id: expected a function that returns str, got {type(new_id).__name__}")
