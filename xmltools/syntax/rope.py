@@ -50,7 +50,8 @@ class Rope:
                 if missing <= 0:
                     break
                 missing -= len(piece)
-                pieces.append(piece[: max(len(piece) - last, 0)])
+                if last < len(piece):
+                    pieces.append(piece[: len(piece) - last] if last else piece)
                 last = max(last - len(piece), 0)
         if missing < 0:
             pieces[-1] = pieces[-1][-missing:]
