@@ -37,10 +37,7 @@ def read_cdata(block: Block, leaf: Leaf, text: str, at: int) -> int:
         end = len(text) - (2 if text.endswith("]]") else text.endswith("]"))
         block.emit_cdata(text[at:end])
         return ~end
-    piece = text[at:end]
-    block.emit_cdata(piece)
-    if leaf.sections[-1:] == array("q", (block.base + at,)):
-        leaf.whole = piece  # if nothing else comes this is the value, and is not cut out again
+    block.emit_cdata(text[at:end])
     block.own_ending().section = block.base + end
     block.state = State.CDATA_TAIL
     return end + 3

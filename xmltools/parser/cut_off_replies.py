@@ -74,7 +74,6 @@ def _choose_end(block: Block, leaf: Leaf, text: str) -> int | None:
     elif chosen is not None:
         # Read on from there as from the end of the leaf.
         del leaf.sections[chosen.sections :]
-        leaf.whole = None
         block.forget_repairs(chosen.repairs)
         if leaf.literal > chosen.place:
             leaf.literal, leaf.pasted = -1, False
