@@ -55,6 +55,10 @@ CLEAN = {
     "CDATA": text("<![CDATA[<b> & </b> ]] ]]>"),
     "empty CDATA": text("<![CDATA[]]>"),
     "white space in CDATA": text("<![CDATA[\n a \n]]>"),
+    "white space in one of two sections": block(
+        "<files><file>a</file><file><![CDATA[ b]]></file></files><text>b</text>"
+    ),
+    "CDATA and text that are alike": block("<files><file>\na</file><file><![CDATA[\na]]></file></files><text>b</text>"),
     "U+0085 and U+2028": text("\x85a\u2028\x85"),
     "a byte order mark": text("\ufeffa\ufeff"),
     "astral characters": text("\U0001f600 \U0001fffe"),
@@ -145,10 +149,6 @@ UNCLEAN = {
     "CDATA in small letters": text("<![cdata[a]]>"),
     "CDATA between elements": block("<text>a</text><![CDATA[ ]]>"),
     "a block in CDATA": text("<![CDATA[<tool><tool_name>get</tool_name><arguments></arguments></tool>\r]]>"),
-    "white space in one of two sections": block(
-        "<files><file>a</file><file><![CDATA[ b]]></file></files><text>b</text>"
-    ),
-    "CDATA and text that are alike": block("<files><file>\na</file><file><![CDATA[\na]]></file></files><text>b</text>"),
     "an end tag of the block": text("a</tool>b"),
     "the end of the call": text("a</arguments></tool>b"),
     "arguments in the arguments": block("<arguments><text>a</text></arguments>"),
@@ -291,16 +291,6 @@ def test_blocks_that_follow_each_other_are_read_at_once(between, monkeypatch):
         reply = f"a {between.join([clean] * 4)}{between}b"
         assert is_read_at_once(reply, monkeypatch, dialect=dialect) or between.strip()
         is_read_at_once(reply, monkeypatch, dialect=dialect, limits=xt.Limits(blocks=2))
-
-
-def test_lxml_sees_no_more_names_than_it_may_keep(monkeypatch):
-    monkeypatch.setattr(whole, "_known_names", set())
-    monkeypatch.setattr(whole, "_MOST_NAMES", 3)
-    assert is_read_at_once(text("a"), monkeypatch)
-    assert not is_read_at_once(block("<text>a</text><b>c</b><d>e</d>"), monkeypatch)
-    assert is_read_at_once(block("<text>a</text><b>c</b>"), monkeypatch)
-    assert not is_read_at_once(text("<![CDATA[<e>]]>"), monkeypatch)
-    assert is_read_at_once(text("a"), monkeypatch)
 
 
 def test_threads_read_at_once():

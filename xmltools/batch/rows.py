@@ -18,7 +18,7 @@ from pydantic_core import PydanticSerializationError, to_json
 from xmltools.batch.options import BatchOptions
 from xmltools.errors import CallError, Notice, Repair, XMLToolsError
 from xmltools.models import Reply, ToolCall
-from xmltools.parser.replies import read_reply
+from xmltools.parser.replies import parse
 from xmltools.parser.toolbox import Toolbox
 from xmltools.tools import load_tools
 
@@ -106,7 +106,7 @@ class RowParser:
         texts, thoughts = [], []
         row = Row("", "", [], [], [], [])
         for index, reply in replies:
-            found = read_reply(reply, toolbox, new_id=_no_id, **self._parser_options)
+            found = parse(reply, toolbox, new_id=_no_id, **self._parser_options)
             _gather(found, index, row)
             texts.append(found.text)
             thoughts.append(found.reasoning)

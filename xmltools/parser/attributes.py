@@ -41,7 +41,7 @@ def name_in(block: Block, tag: Tag, shape: Shape) -> str | None:
 
 def name_of(block: Block, tag: Tag, said: str | None, shape: Shape) -> str:
     """The name of the element that `tag` begins in a value of `shape`."""
-    if not tag.is_xml and shape.is_list and block.is_number(tag.name):
+    if shape.is_list and block.is_number(tag.name):
         return block.dialect.item
     return tag.name if said is None else said
 
@@ -102,7 +102,7 @@ def read_properties(block: Block, attributes: list[tuple[str, str]], leaf: Leaf,
 
 def _has_property(shape: Shape, name: str, is_empty: bool) -> bool:
     """May an attribute be a property? One that is not declared may only if its element has no content."""
-    is_open = is_empty and not (shape.is_any or shape.is_text) and shape.knows(name, "")
+    is_open = is_empty and not shape.is_any and shape.knows(name, "")
     return is_open or shape.has_property(name)
 
 

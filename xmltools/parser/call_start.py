@@ -3,6 +3,7 @@ follows must confirm it. Where that takes the name of a tool, or the end of the 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from xmltools.dialects import Body, Dialect
@@ -104,8 +105,7 @@ class CallStarts:
             if end is MORE and self.final and not is_own:
                 end = -1 if form.is_bare else NO
             if end and (form.is_bare or not is_own):
-                named = self._names_tool(form, text, at, end)
-                end = named and end
+                end = self._names_tool(form, text, at, end) and end
             if end is MORE:
                 return MORE
             if end:
@@ -130,7 +130,10 @@ class CallStarts:
                 return -1 if form.is_bare else cut_start(form, text, at)
             return end
         if word != form.block:
-            return opens_call(text, at, word, fences=self._fenced_calls, begins=self._begins_with_field)
+            # It may be any other element: only a field, or a name in JSON, makes it a call.
+            fields = form.tool_name, form.server_name, form.arguments
+            begins = partial(begins_with_field, fields=fields, key=_NAME_KEY)
+            return opens_call(text, at, word, fences=self._fenced_calls, begins=begins)
         opened = opens_call(text, at, word, fences=self._fenced_calls or not is_own)
         return self._confirm_name(text, at, word) if opened is NO and is_own else opened
 
@@ -147,25 +150,20 @@ class CallStarts:
             return NO
         return read_tool_start(form, shape, text, at, word, is_first_in_line=is_first, final=self.final)
 
-    def _begins_with_field(self, text: str, at: int) -> bool | None:
-        """An opener in another case may be any other element: only a field, or a name in JSON, makes it a call."""
-        dialect = self.starts.dialect
-        return begins_with_field(text, at, (dialect.tool_name, dialect.server_name, dialect.arguments), _NAME_KEY)
-
     def _confirm_name(self, text: str, at: int, block: str) -> int | bool | None:
         """Does the bare name of a given tool follow the opener, and something to call it with after that?"""
-        tag = read_opener(text, at, block)
-        if not tag or self.toolbox is None:
+        start = read_opener(text, at, block)
+        if not start or self.toolbox is None:
             return NO
-        at = skip_space(text, tag.end)
+        at = skip_space(text, start)
         word, end, is_cut = read_bare_name(text, at)
-        if not word or at - tag.end > OPENER_SPACE:
+        if not word or at - start > OPENER_SPACE:
             return NO
         if is_cut and end == at + len(word) == len(text):
             return MORE if self.toolbox.begins(word) else NO
         if word not in self.toolbox.names:  # no other spelling: while it grows, a word may not become a call
             return NO
-        return MORE if is_cut else tag.end
+        return MORE if is_cut else start
 
     def _sure_start(self, forms: list[Dialect], text: str, end: int) -> Start | None:
         """A call, or an attempt at one, after a token that says so, up to `end`. The first call in it shows its form,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from array import array
 from typing import Final
 
@@ -11,6 +12,8 @@ from xmltools.parser.open_call import AROUND, CALL, OWN, Block, Leaf, State
 from xmltools.syntax.markup import CDATA_OPEN, MORE, NO, read_cdata_open, read_end_tag
 
 _LONG: Final = 4096
+_NEXT: Final = re.compile(r"<|\]\]>|\]\]?\Z")
+"""What follows text after a `]]>`, or what may become another one."""
 
 
 def open_cdata(block: Block, leaf: Leaf, opened: str, at: int) -> int:
@@ -34,10 +37,7 @@ def read_cdata(block: Block, leaf: Leaf, text: str, at: int) -> int:
         end = len(text) - (2 if text.endswith("]]") else text.endswith("]"))
         block.emit_cdata(text[at:end])
         return ~end
-    piece = text[at:end]
-    block.emit_cdata(piece)
-    if leaf.sections[-1:] == array("q", (block.base + at,)):
-        leaf.whole = piece  # if nothing else comes this is the value, and is not cut out again
+    block.emit_cdata(text[at:end])
     block.own_ending().section = block.base + end
     block.state = State.CDATA_TAIL
     return end + 3
@@ -64,23 +64,16 @@ def _find_section_end(block: Block, text: str, at: int) -> int:
 
 def read_cdata_tail(block: Block, leaf: Leaf, text: str, at: int) -> int:
     """State: after a `]]>`. What follows shows whether it ended the section (protocol, 4.7)."""
-    end = text.find("]]>", at)
-    opening = text.find("<", at, end if end >= 0 else len(text))
-    if opening < 0 and end >= 0:
-        block.put_aside(text[at:end])
-        continue_cdata(block, leaf)
-        return end
-    if opening < 0:
-        stop = len(text) - (2 if text.endswith("]]") else text.endswith("]"))
-        block.put_aside(text[at:stop])
-        return ~stop
-    if opening > at:
-        block.put_aside(text[at:opening])
-        return opening
+    found = _NEXT.search(text, at)
+    mark, place = (found[0], found.start()) if found else ("", len(text))
+    if place > at or mark != "<":
+        block.put_aside(text[at:place])
+        if mark == "]]>":
+            continue_cdata(block, leaf)
+        return place if mark in ("<", "]]>") else ~place
     # At the first `<` after the `]]>`.
-    if at + 1 == len(text):
-        return -1
-    if text[at + 1] == "/":
+    ends: bool | None = NO
+    if text.startswith("</", at):
         tag = read_end_tag(text, at)
         if tag is MORE:
             return -1
@@ -91,18 +84,13 @@ def read_cdata_tail(block: Block, leaf: Leaf, text: str, at: int) -> int:
             if kind != AROUND or depth > 1:
                 return meet_candidate(block, leaf, text, at, tag, kind)
     elif text.startswith("<!--", at):
-        if not block.count_examples(block.ending.section):
-            end_section(block, leaf)
-            return at
+        ends = not block.count_examples(block.ending.section)
     else:
         opened = read_cdata_open(text, at)
         if opened is MORE or "<!--".startswith(text[at : at + 4]):
             return -1
         ends = is_next_section(block, leaf, block.base + at + len(opened)) if opened else NO
-        if ends is MORE:
-            return -1
-        if ends:
-            end_section(block, leaf)
-            return at
-    continue_cdata(block, leaf)
+    if ends is MORE:
+        return -1
+    (end_section if ends else continue_cdata)(block, leaf)
     return at

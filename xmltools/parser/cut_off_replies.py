@@ -74,7 +74,6 @@ def _choose_end(block: Block, leaf: Leaf, text: str) -> int | None:
     elif chosen is not None:
         # Read on from there as from the end of the leaf.
         del leaf.sections[chosen.sections :]
-        leaf.whole = None
         block.forget_repairs(chosen.repairs)
         if leaf.literal > chosen.place:
             leaf.literal, leaf.pasted = -1, False
@@ -99,7 +98,7 @@ def _find_own_end(text: str, tag: str, at: int, start: int) -> int:
     while True:
         while at > start and text[at - 1] in SPACES:
             at -= 1
-        opening = text.rfind("</", start, at) if at > start and text[at - 1] == ">" else -1
+        opening = text.rfind("</", start, at)
         found = read_end_tag(text, opening) if opening >= 0 else None
         if not found or found.end != at:
             return -1

@@ -115,7 +115,5 @@ class TextReader:
 def _last_break(run: str) -> int:
     """Where the last line break starts, if only spaces and tabs follow it; the length of `run` if not."""
     kept = run.rstrip(" \t")
-    last = kept[-1:]
-    if last == "\n":
-        return len(kept) - (2 if kept[-2:] == "\r\n" else 1)
-    return len(kept) - 1 if last == "\r" else len(run)
+    bare = kept.removesuffix("\n").removesuffix("\r")
+    return len(run) if bare == kept else len(bare)

@@ -144,7 +144,7 @@ def _judge(block: Block, reading: Reading, shape: Shape) -> None:
         place = next(iter(reading.duplicates.values()))
         raise NoCallError(Code.DUPLICATE_ARGUMENT, f"given more than once: {names}", place, f"Give {names} only once.")
     if reading.problems:
-        lines = "; ".join(str(problem) for problem in reading.problems[:20])
+        lines = "; ".join(map(str, reading.problems[:20]))
         hint = f"Correct these arguments and call the tool again: {lines}."
         path, json = reading.problems[0].path, block.json
         if json is None:
@@ -208,8 +208,6 @@ def _leaf_text(block: Block, leaf: Leaf) -> str:
     if leaf.given is not None:
         return leaf.given
     if len(sections) == 2 and (sections[0] - leaf.start, leaf.end - sections[1]) in _AROUND:
-        if leaf.whole is not None and len(leaf.whole) == sections[1] - sections[0]:
-            return leaf.whole
         return text[sections[0] - base : sections[1] - base]
     is_marked = not leaf.mixed and block.dialect.body is _ELEMENTS  # in other dialects, models write values as they are
     reader, parts, start = TextReader(), Rope(), leaf.start - base

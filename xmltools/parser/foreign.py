@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from heapq import merge
 from typing import Final
 
@@ -225,6 +225,10 @@ def _named(names: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile(rf"{_TAG}{gap}(?P<name>\w[\w.:/-]{{0,255}}+)")
 
 
+_object = partial(JSONScanner, 128, has_names=True)
+"""What reads the object of a call. One that nests deeper is broken."""
+
+
 class ForeignCalls:
     """Looks for calls in other notations in the text outside blocks and reasoning, and hands the text on to what knows
     the calls that are only `shown`. It finds as many as there may be blocks.
@@ -355,7 +359,7 @@ class ForeignCalls:
                     return start + 1
         if written[0] in "{`":
             place = start if written[0] == "{" else end
-            return ForeignCall("json", None, place, place, scanner=self._object())
+            return ForeignCall("json", None, place, place, scanner=_object())
         if not word:
             return start + 1
         rules = _rules().get("invoke" if word.endswith(":invoke") else word)
@@ -363,7 +367,7 @@ class ForeignCalls:
             return self._tag(start) or end
         for notation, pattern, ends in rules:
             if head := re.compile(pattern).match(self._text, start, stop):
-                name, scanner = head.groupdict().get("name"), None if head.re.groups else self._object()
+                name, scanner = head.groupdict().get("name"), None if head.re.groups else _object()
                 ends = ends or f"</{re.escape(word)}>"
                 return ForeignCall(notation, name, start, head.end(), ends, scanner=scanner)
         return end
@@ -393,7 +397,7 @@ class ForeignCalls:
         start, notation = (at + 1, "harmony") if is_to else (named.start(), "mistral")
         if name is None:
             return None
-        return ForeignCall(notation, name, start, found.end(), is_attempt=True, scanner=self._object())
+        return ForeignCall(notation, name, start, found.end(), is_attempt=True, scanner=_object())
 
     def _attempt(self, at: int) -> ForeignCall | None:
         """The attempt that begins with the tag at `at`, if one does."""
@@ -433,10 +437,6 @@ class ForeignCalls:
         return ForeignCall(notation, name, at, after, ends, is_attempt=True) if name else None
 
     # -- the rest of a call --------------------------------------------------------------------------------------------
-
-    def _object(self) -> JSONScanner:
-        """What reads the object of a call. One that nests deeper is broken."""
-        return JSONScanner(128, has_names=True)
 
     def _read_on(self, call: ForeignCall, text: str, at: int, behind: int) -> int:
         """Read the text of a call, which may end. Returns the place up to which it was read."""

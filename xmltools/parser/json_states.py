@@ -70,7 +70,7 @@ def read_json(block: Block, text: str, at: int) -> int:
     assert json is not None
     json.events = [] if block.discard else block.reading.events
     if json.quote == "<" and text[at] == "<":
-        json.before = block.source_of(block.base + at - 1, block.base + at) or json.before
+        json.before = block.source_of(block.base + at - 1, block.base + at)
     end = json.scan(text, at)
     if json.is_body:
         _take_name(block, json)
@@ -78,8 +78,7 @@ def read_json(block: Block, text: str, at: int) -> int:
         json.end = block.base + end
         json.lacks_brace = not json.done
         block.state = State.JSON_END
-        if not json.is_body:
-            block.arguments_closed = json.done and len(block.stack) == 1
+        block.arguments_closed = json.done and len(block.stack) == 1
     elif json.error and not json.is_body and block.stack[-1].is_arguments and not json.too_deep:
         begin_json_leaf(block, json.start)  # no JSON, but perhaps JSON with entities: its end tag ends it
     elif json.error:
@@ -92,10 +91,8 @@ def read_json(block: Block, text: str, at: int) -> int:
 
 def _may_lack_brace(block: Block, json: JSONObject, text: str, at: int) -> bool:
     """Is only the last brace of the object missing, if what begins at `at` turns out to be an end tag, or mark?"""
-    if json.is_body:
-        return json.in_envelope and text[at] in "<`"
-    is_marked = block.dialect.pairs is not None and not block.delimiters.pairs.python
-    return json.in_envelope and is_marked and text[at] == "<"
+    is_marked = json.is_body or (block.dialect.pairs is not None and not block.delimiters.pairs.python)
+    return json.in_envelope and is_marked and text[at] in ("<`" if json.is_body else "<")
 
 
 def _take_name(block: Block, json: JSONObject) -> None:

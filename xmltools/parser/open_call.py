@@ -173,7 +173,6 @@ class Leaf:
         "shape",
         "start",
         "tag",
-        "whole",
     )
 
     def __init__(self, tag: str, element: Element, shape: Shape, start: int, path: Path | None) -> None:
@@ -193,7 +192,6 @@ class Leaf:
         self.claims = 0  # examples in it that are open, as far as they were counted: up to `counted`
         self.counted = -1
         self.begun = 0  # end tags that may be meant as its own, but end elements in it
-        self.whole: str | None = None
         self.sections = _NO_SECTIONS  # starts and ends of CDATA content, in turn
         self.reader: TextReader | None = None  # makes deltas
         self.attributes: list[tuple[str, str]] | None = None  # those that mean nothing, unless the element is empty

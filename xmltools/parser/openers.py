@@ -80,8 +80,8 @@ def _any_of(words: Iterable[str]) -> str:
 
 
 def _any_name(words: Iterable[str]) -> str:
-    """A pattern of these names in any case."""
-    return f"(?ai:{_any_of(sorted(words, key=len, reverse=True))})"
+    """A pattern of these names in any case; what follows them shows where each ends."""
+    return f"(?ai:{_any_of(words)})"
 
 
 def _any_mark(tag: str, marks: Iterable[str]) -> str:

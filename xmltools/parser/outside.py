@@ -11,7 +11,7 @@ from xmltools.parser.call_start import CallStarts
 from xmltools.parser.foreign import ForeignCalls
 from xmltools.parser.held_calls import HeldCalls
 from xmltools.parser.limits import Limits
-from xmltools.parser.openers import forms_at, starts_of
+from xmltools.parser.openers import Starts, forms_at
 from xmltools.parser.reasoning import MAX_BRACKETS, Brackets, Reasoning, is_json_list
 from xmltools.parser.shown import Shown
 from xmltools.parser.toolbox import Toolbox
@@ -44,20 +44,16 @@ class Outside:
 
     def __init__(
         self,
-        dialect: Dialect,
-        tags: tuple[str, ...],
+        starts: Starts,
         toolbox: Toolbox | None,
         limits: Limits,
         *,
-        in_reasoning: bool,
+        ends: tuple[str, ...],
         brackets: bool,
         code_fences: str,
-        others: tuple[Dialect, ...],
-        knows_tags: bool,
     ) -> None:
-        """`tags` are the names of reasoning elements; `limits.block_size` bounds the text that is held back, if it is
-        less than the protocol allows. Calls of given tools in `others`, dialects, are read as well, and their
-        reasoning, except for its elements if the caller `knows_tags`."""
+        """`limits.block_size` bounds the text that is held back, if it is less than the protocol allows. `ends`: the
+        elements and delimiters that end the reasoning in which the reply begins, if it does."""
         self.opening: Opening | None = None
         self.is_after = False  # white space lays out: a call or reasoning has ended, and no text has come since
         self._region: Reasoning | None = None
@@ -67,8 +63,7 @@ class Outside:
         self._next = (-1, "")
         self._tail = "\n"  # the end of the text, if others are read: the copy of a result may begin there
         self._is_copied = False  # the text is in such a copy, where calls in other dialects do not count
-        tools = toolbox.names if toolbox is not None else ()
-        self._starts = starts = starts_of(dialect, tags, tools, others, knows_tags)
+        self._starts = starts
         self._prose = prose = Shown(starts.words, limits.block_size)
         self.calls = CallStarts(starts, toolbox, limits, prose, code_fences != "text")
         self._foreign = ForeignCalls(self.calls)
@@ -76,9 +71,8 @@ class Outside:
         self.events: list[Event] = []
         self.held = HeldCalls(self.events, code_fences == "last")
         self.pieces: list[str] = []  # text that was not yet given to those that follow it
-        names = (*tags, *(end for _, end in dialect.thoughts)) if in_reasoning else ()
-        if names:
-            self._region = Reasoning(self.calls, self.events, self.pieces, names, 0, 0)
+        if ends:
+            self._region = Reasoning(self.calls, self.events, self.pieces, ends, 0, 0)
             self._region.may_repeat = True
 
     @property
@@ -165,7 +159,7 @@ class Outside:
         """White space between two blocks is text, unless it lays them out."""
         if self.is_after:
             self._skip_layout(text, at, end)
-        elif end > at:
+        else:
             self.emit_text(text, at, end)
             self.gather()
 
@@ -204,7 +198,7 @@ class Outside:
 
     def _tell_notices(self) -> None:
         if notices := self._foreign.notices:
-            self._region = self.held.show() or self._region
+            self._region = self.held.show()  # it had none
             self.events += map(Noticed, notices)
             notices.clear()
 
@@ -270,7 +264,6 @@ class Outside:
         """The characters from `start` to `end` in `text` are not text."""
         if end > start:
             base = self.calls.base
-            self.gather(is_all=False)
             self.held.add(Skipped((base + start, base + end)), text[start:end])
             self._foreign.at = base + end
 
@@ -336,8 +329,7 @@ class Outside:
             return NO
         if word in self._starts.thoughts:
             return at + len(word)
-        tag = read_opener(text, at, word)
-        return tag and tag.end
+        return read_opener(text, at, word)
 
     def _open_region(self, text: str, at: int, lead: int, word: str, end: int) -> int:
         """Reasoning begins with the tag from `at` to `end`. In a fence it is text, as all else is up to its end tag."""
@@ -366,7 +358,7 @@ class Outside:
         calls, end = self.calls, at + 1
         brackets = self.brackets
         if brackets is not None and not brackets.are_fenced("".join(self.pieces), self._foreign.at, self._prose):
-            found = brackets.find_end(text, at, calls.base, calls.openers, final=calls.final)
+            found = brackets.find_end(text, at, calls)
             if found is MORE:
                 return -1
             if found and not is_json_list(text[at:found]):

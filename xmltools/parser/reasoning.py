@@ -11,7 +11,6 @@ from typing import Final, Literal
 from xmltools.models.events import Event, Noticed, ReasoningDelta
 from xmltools.parser.call_start import CallStarts
 from xmltools.parser.fences import FenceReader
-from xmltools.parser.openers import Openers
 from xmltools.parser.shown import SECTION_LENGTH, Shown
 from xmltools.syntax.json_scanner import JSONScanner
 from xmltools.syntax.markup import MORE, NO, OPENER_LENGTH, SPACES, Answer, read_opener, skip_space
@@ -130,8 +129,7 @@ class Reasoning:
                 return MORE
             return end + 1 if text[end] == ">" else NO
         if found["name"]:
-            tag = read_opener(text, at, found["name"])
-            return tag and tag.end
+            return read_opener(text, at, found["name"])
         for form in self._calls.starts.calls[found[0]]:
             opens = self._calls.confirm(form, text, at, found[0])
             if opens or opens is MORE:
@@ -166,7 +164,6 @@ class Reasoning:
         """The region ends at `end`; what follows up to `after` belongs to it."""
         self.emit(text, end, after)
         self.cover("", self._calls.base + after)  # of an empty region, the tags
-        self._pieces.clear()
         self.is_over = True
         return after
 
@@ -178,8 +175,8 @@ class Reasoning:
         is_fenced = shown.fence != "" and not shown.is_closing
         is_nested = not hidden and not is_fenced and self._nested > 0
         if hidden or is_fenced or is_nested:
-            is_later: bool | None = is_nested and self._calls.base + at < self._settled
-            is_later = is_later or self._ends_later(text, at, end, shown.fence if is_fenced else "")
+            is_settled = is_nested and self._calls.base + at < self._settled
+            is_later = is_settled or self._ends_later(text, at, end, shown.fence if is_fenced else "")
             if is_later is MORE:
                 return -1
             if is_later:
@@ -243,8 +240,9 @@ class Brackets:
         self._reached = base + len(text)
         return self._fence.marker != ""
 
-    def find_end(self, text: str, at: int, base: int, openers: Openers, *, final: bool) -> int | Answer:
+    def find_end(self, text: str, at: int, calls: CallStarts) -> int | Answer:
         """The place after the `]` of the region that the `[` at `at` begins; NO if there is none."""
+        base, final = calls.base, calls.final
         line = max(at, self._seen - base)
         while base + at >= self._dead:
             found = _LINE_END.search(text, line)
@@ -253,7 +251,7 @@ class Brackets:
                 found = None  # half a line break, perhaps
             content = text[line:stop].rstrip(" \t")
             end = line + len(content)
-            opener = openers.opener.search(text, line, stop)
+            opener = calls.openers.opener.search(text, line, stop)
             if end - at > MAX_BRACKETS or not (found or final or opener):
                 self._seen = base + line
                 return NO if end - at > MAX_BRACKETS else MORE

@@ -17,7 +17,7 @@ from xmltools.tools import Tool
 if TYPE_CHECKING:
     from xmltools.models import Reply
 
-__all__ = ["build_reply", "parse", "read_reply"]
+__all__ = ["build_reply", "parse"]
 
 
 class _Options(TypedDict, total=False):
@@ -34,13 +34,8 @@ class _Options(TypedDict, total=False):
     also: Also
 
 
-def parse(text: str, tools: Iterable[Tool] | None = None, **options: Unpack[_Options]) -> Reply:
+def parse(text: str, tools: Iterable[Tool] | Toolbox | None = None, **options: Unpack[_Options]) -> Reply:
     """Parse a whole reply. Takes the options of `Parser`, and raises as it does; returns the parts in order."""
-    return read_reply(text, tools, **options)
-
-
-def read_reply(text: str, tools: Iterable[Tool] | Toolbox | None, **options: Unpack[_Options]) -> Reply:
-    """As `parse`; inside the package, a toolbox may serve many replies."""
     if "argument_deltas" in options:
         raise XMLToolsError("argument_deltas: parse returns whole calls, and no deltas; leave it out")
     parser = Parser(tools, argument_deltas=False, **options)
@@ -62,20 +57,16 @@ def build_reply(events: Iterable[Event], *, unclosed_reasoning: bool = False) ->
         gathered.clear()
 
     for event in events:
-        if isinstance(event, TextDelta):
-            if kind is not Text:
+        if isinstance(event, (TextDelta, ReasoningDelta)):
+            told = Text if isinstance(event, TextDelta) else Reasoning
+            if kind is not told:
                 flush()
-                kind = Text
+                kind = told
             gathered.append(event.text)
         elif isinstance(event, (CallCompleted, CallFailed)):
             flush()
             kind = None
             parts.append(event.call if isinstance(event, CallCompleted) else event.error)
-        elif isinstance(event, ReasoningDelta):
-            if kind is not Reasoning:
-                flush()
-                kind = Reasoning
-            gathered.append(event.text)
         elif isinstance(event, Noticed):
             notices.append(event.notice)
     flush()

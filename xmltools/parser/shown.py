@@ -236,7 +236,7 @@ class Shown(FenceReader):
         last = {token[0]: number for number, token in enumerate(tokens)}
         at = 0
         while at < len(tokens):
-            if self._open and any(last.get(kind + _END, -1) >= at for kind in self._open):
+            if any(last.get(kind + _END, -1) >= at for kind in self._open):
                 at = self._close_section(at)
                 continue
             kind, place, length, ticks = tokens[at]
@@ -272,7 +272,7 @@ class Shown(FenceReader):
     def _find_closer(self, at: int, ticks: int) -> int:
         """The number of the token that ends the inline code which token `at` may begin, or -1."""
         last = self._tokens[at][1] + self._span_length
-        for number in range(at + 1, len(self._tokens) if ticks else 0):
+        for number in range(at + 1, len(self._tokens)):
             kind, place, length, _ = self._tokens[number]
             if place + length > last:
                 break

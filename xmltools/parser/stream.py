@@ -27,7 +27,7 @@ from xmltools.parser.limits import Limits
 from xmltools.parser.machine import run
 from xmltools.parser.new_ids import make_id, random_id
 from xmltools.parser.open_call import Block, Reading
-from xmltools.parser.openers import checked_tags
+from xmltools.parser.openers import checked_tags, starts_of
 from xmltools.parser.outside import Opening, Outside
 from xmltools.parser.quiet_chunks import CLOSED, FRAMED, HELD, JSON, LAID_OUT, LONG, NEW, OTHER, PROSE, TAG, VALUE, Run
 from xmltools.parser.toolbox import Toolbox, toolbox_of
@@ -62,26 +62,6 @@ class Parser:
     No model text raises anything. A parser reads one reply.
     """
 
-    __slots__ = (
-        "_argument_deltas",
-        "_block",
-        "_blocks",
-        "_decided",
-        "_dialect",
-        "_events",
-        "_held",
-        "_is_whole",
-        "_limits",
-        "_next_id",
-        "_outside",
-        "_reading",
-        "_run",
-        "_spent",
-        "_strict",
-        "_toolbox",
-        "_waiting",
-    )
-
     def __init__(
         self,
         tools: Iterable[Tool] | Toolbox | None = None,
@@ -106,22 +86,20 @@ class Parser:
         others = beside(dialect, also)
         tags = dialect.reasoning if reasoning_tags is None else checked_tags(reasoning_tags, dialect)
         # Inside the package, a toolbox may serve many parsers: making one of many tools costs as much as a short reply.
-        self._toolbox = tools if tools is None or isinstance(tools, Toolbox) else toolbox_of(tools)
+        self._toolbox = toolbox = tools if tools is None or isinstance(tools, Toolbox) else toolbox_of(tools)
         self._strict = "strict" if strict else ""
-        if limits is not None and not isinstance(limits, Limits):
-            raise XMLToolsError(f"limits: expected Limits, got {limits!r:.40}; write Limits(blocks=…)")
         self._limits = _LIMITS if limits is None else limits
+        if not isinstance(self._limits, Limits):
+            raise XMLToolsError(f"limits: expected Limits, got {limits!r:.40}; write Limits(blocks=…)")
         self._dialect = dialect
+        names, others = ((), ()) if toolbox is None else (toolbox.names, others)
         self._outside = Outside(
-            dialect,
-            tags,
-            self._toolbox,
+            starts_of(dialect, tags, names, others, reasoning_tags is not None),
+            toolbox,
             self._limits,
-            in_reasoning=starts_in_reasoning,
+            ends=(*tags, *(end for _, end in dialect.thoughts)) if starts_in_reasoning else (),
             brackets=bracket_reasoning,
             code_fences=code_fences,
-            others=others if self._toolbox is not None else (),
-            knows_tags=reasoning_tags is not None,
         )
         if not callable(new_id):
             raise XMLToolsError(f"new_id: expected a function that returns str, got {type(new_id).__name__}")
@@ -170,35 +148,33 @@ class Parser:
         if chunk.__class__ is not str or not chunk or (end := run.pos + len(chunk)) > run.mark:
             return self._feed(chunk)
         char = run.char
-        if mode <= HELD or (char in chunk and (chunk[-1] == char or (run.pair in chunk and run.finds(chunk)))):
-            events = run.read(chunk, end) if mode >= HELD else None
-            return self._feed(chunk) if events is None else events
-        if mode == PROSE or (mode == LAID_OUT and chunk[-1] > " "):
-            event = TextDelta()
-            event.text = chunk
-            event.start = run.pos
-            run.pos = end
-            run.pieces.append(chunk)
-            return [event]
-        if (
-            mode == VALUE
-            or (mode == FRAMED and "&" not in chunk and (chunk.isprintable() or chunk[-1] not in run.edge))
-            or (mode == JSON and "\\" not in chunk)
-        ):
-            run.pos = end
-            run.pieces.append(chunk)
-            delta = ArgumentDelta()
-            delta.path = run.path
-            delta.text = chunk
-            reader = run.reader
-            if reader is not None and not (reader.idle and chunk[-1] > " " and "&" not in chunk):
-                delta.text = reader.text(chunk)
-            return [delta] if delta.text else []
-        if mode == TAG:
-            run.held += chunk
-            run.pos = end
-            return []
-        events = run.read(chunk, end)
+        if mode > HELD and not (char in chunk and (chunk[-1] == char or (run.pair in chunk and run.finds(chunk)))):
+            if mode == PROSE or (mode == LAID_OUT and chunk[-1] > " "):
+                event = TextDelta()
+                event.text = chunk
+                event.start = run.pos
+                run.pos = end
+                run.pieces.append(chunk)
+                return [event]
+            if (
+                mode == VALUE
+                or (mode == FRAMED and "&" not in chunk and (chunk.isprintable() or chunk[-1] not in run.edge))
+                or (mode == JSON and "\\" not in chunk)
+            ):
+                run.pos = end
+                run.pieces.append(chunk)
+                delta = ArgumentDelta()
+                delta.path = run.path
+                delta.text = chunk
+                reader = run.reader
+                if reader is not None and not (reader.idle and chunk[-1] > " " and "&" not in chunk):
+                    delta.text = reader.text(chunk)
+                return [delta] if delta.text else []
+            if mode == TAG:
+                run.held += chunk
+                run.pos = end
+                return []
+        events = run.read(chunk, end) if mode >= HELD else None
         return self._feed(chunk) if events is None else events
 
     def read(self, text: str) -> list[Event]:
@@ -215,8 +191,6 @@ class Parser:
         held = self._run.join()
         if self._block is not None:
             self._block.raw.end = self._run.pos - len(held)
-        elif held:
-            self._outside.gather(is_all=False)
         self._finish()
         self._outside.gather(is_last=True)
         self._outside.end_text(self._run.pos)
@@ -429,7 +403,6 @@ class Parser:
         self._outside.skip_block(end)
         if self._blocks > self._limits.blocks:
             self._spent = True
-            self._outside.brackets = None
         if block.dialect.in_line and text[end - base - 1 : end - base] == "\n":
             self._outside.begin_line()
         verdict = conclude(block, end, text, base, self._held.refusal * self._outside.is_fenced or self._strict)

@@ -47,8 +47,7 @@ def read_tool_start(
         return NO if final else found
     if found[1]:
         return found.end() if word == dialect.block else NO
-    may_be_text = is_first_in_line and word == dialect.block and _text_argument(shape) is not None
-    begins = _begins_arguments(dialect, shape, text, found.end(), word, may_be_text)
+    begins = _begins_arguments(dialect, shape, text, found.end(), word, is_first_in_line)
     return found.end() if begins or (begins is MORE and final) else begins
 
 
@@ -72,10 +71,11 @@ def _text_argument(shape: Shape | None) -> str | None:
 
 
 def _begins_arguments(
-    dialect: Dialect, shape: Shape | None, text: str, at: int, word: str, may_be_text: bool
+    dialect: Dialect, shape: Shape | None, text: str, at: int, word: str, is_first_in_line: bool
 ) -> bool | None:
-    """Do the arguments of a call, or its end tag, begin at `at`? `may_be_text`: its only argument, too."""
+    """Do the arguments of a call, or its end tag, begin at `at`? Its only argument may, where a line begins with it."""
     is_exact = word == dialect.block
+    may_be_text = is_first_in_line and is_exact and _text_argument(shape) is not None
     begins = known_delimiters(dialect).look(text, at, "members tag text" if is_exact else "tag", SPACE)
     if not begins:
         return begins

@@ -1,5 +1,5 @@
-"""Whole replies: a clean block that a text has from its start to its end is read in one step, by lxml, by `json`, or by
-one pattern.
+"""Whole replies: a clean block that a text has from its start to its end is read in one step, by one pattern or by
+`json`.
 
 `parse` and the batches have whole texts. This module knows which blocks are so clean that XML, JSON, or a look at their
 delimiters says the same of them as the protocol. Tools are found, and values read, as for all blocks. For any other
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import cache, lru_cache, partial
+from functools import lru_cache
 from typing import Any, Final
 
 from xmltools.dialects import Body, Dialect
@@ -28,14 +28,13 @@ from xmltools.parser.limits import Limits
 from xmltools.parser.toolbox import Toolbox
 from xmltools.syntax.element_tree import Element
 from xmltools.syntax.json_reader import loads_clean
-from xmltools.syntax.markup import BREAK, CDATA_OPEN, OPENER_SPACE, SPACES, find_forbidden, skip_space
+from xmltools.syntax.markup import BREAK, CDATA_OPEN, OPENER_SPACE, SPACES, decode_entities, find_forbidden, skip_space
 from xmltools.tools.schema import LEVELS, UNREAD
 
 _MOST: Final = 4_096
 """Characters of a block of elements. The machine is as fast for longer ones."""
 _MOST_JSON: Final = 65_536
 """Characters of a block with JSON. The rest of a reply is not searched again for each opener without an end."""
-_MOST_NAMES: Final = 10_000
 _ELEMENTS: Final = Body.ELEMENTS
 _JSON: Final = Body.JSON
 _TOOL: Final = re.compile(r"[-\w./:]{1,256}")
@@ -109,18 +108,17 @@ def _read_children(form: Dialect, limits: Limits, toolbox: Toolbox, text: str, a
         return None
     named, name, source = block.group(1, 2, 3)
     found = toolbox.find_plain(name, named, form.default_server)
-    if found is None or source.count("<") + 2 > limits.elements:
+    if found is None or source.count("<") + 3 > limits.elements:
         return None
     server, shape = found
-    try:
-        if argument is None:
-            children = _children_of(_root_of(source), source, min(limits.depth - 1, LEVELS))
-        else:
-            children = [Element(key, text=value) for key, value in argument.findall(source)]
-        arguments = shape.clean_children(children, "", LEVELS)
-        is_clean = arguments is not UNREAD and shape.is_valid(arguments) and not any(map(shape.wraps, arguments))
-    except (_Unclear, SyntaxError, ValueError, RecursionError):  # of lxml, and of half a character
+    if argument is not None:
+        children: list[Element] | None = [Element(key, text=value) for key, value in argument.findall(source)]
+    else:
+        children = _children_in(source, min(limits.depth - 1, LEVELS))
+    if children is None:
         return None
+    arguments = shape.clean_children(children, "", LEVELS)
+    is_clean = arguments is not UNREAD and shape.is_valid(arguments) and not any(map(shape.wraps, arguments))
     return (name, server, arguments, block.end()) if is_clean else None
 
 
@@ -131,8 +129,7 @@ def _clean_block(form: Dialect) -> tuple[re.Pattern[str], re.Pattern[str] | None
     there is more to the form than that."""
     pairs = form.pairs
     if form.body is _ELEMENTS:
-        names = map(re.escape, (form.block, form.server_name, form.tool_name, form.arguments))
-        return re.compile(_elements(*names)), None
+        return re.compile(_elements(form)), None
     if pairs is None or not form.closer or pairs.json or pairs.tag_mark or pairs.name_pattern:
         return re.compile("(?!)"), None
     end = re.escape(pairs.value_end)
@@ -157,9 +154,11 @@ def _spaced(delimiter: str) -> str:
     return delimiter and SPACE + re.escape(delimiter)
 
 
-def _elements(block: str, server: str, tool: str, arguments: str) -> str:
-    """Return a pattern of blocks of elements with these names, which are escaped. In the arguments, a start tag comes
-    before a value that ends, or before another start tag."""
+def _elements(form: Dialect) -> str:
+    """Return a pattern of blocks of elements. In the arguments, a start tag comes before a value that ends, or before
+    another start tag."""
+    names = form.block, form.server_name, form.tool_name, form.arguments
+    block, server, tool, arguments = map(re.escape, names)
     space = rf"[ \t\n]{{0,{OPENER_SPACE}}}+"
     text = r"[^<&\r]*+(?:&(?:lt|gt|amp|quot|apos);[^<&\r]*+)*+"
     section = r"<!\[CDATA\[(?:[^]<\r]++|<(?!!\[)|\](?!\]>))*+\]\]>"
@@ -167,62 +166,37 @@ def _elements(block: str, server: str, tool: str, arguments: str) -> str:
     inner = f"(?:<{_TAG}>(?:(?:{text}|{section}){end}|{space}(?=<[A-Za-z_]))|{end})*+"
     return (
         f"<{block}>{space}(?:<{server}>({_TOOL.pattern})</{server}>{space})?<{tool}>({_TOOL.pattern})</{tool}>{space}"
-        f"(<{arguments}>{space}{inner}</{arguments}>){space}</{block}>"
+        f"<{arguments}>{space}({inner})</{arguments}>{space}</{block}>"
     )
 
 
-_NAMES: Final = re.compile(f"<({_TAG})>")
-_known_names: Final[set[str]] = set()
+_TOKEN: Final = re.compile(rf"<(/?)({_TAG})>(?:<!\[CDATA\[((?:[^]]++|\](?!\]>))*+)|([^<]*+))")
+"""A tag, and the section or the text after it."""
 
 
-def _root_of(source: str) -> Any:
-    """Return lxml's element. It keeps each name as long as the thread lives, and models invent names without end."""
-    names = _NAMES.findall(source)
-    if not _known_names.issuperset(names):
-        new = set(names).difference(_known_names)
-        if len(_known_names) + len(new) > _MOST_NAMES:
-            raise _Unclear
-        _known_names.update(new)
-    return _lxml()(source)
+def _children_in(source: str, levels: int) -> list[Element] | None:
+    """Return the elements in a source of clean tags, at most so many levels of them; None if the tags do not fit, or if
+    XML takes some of the text for another thing, or not at all."""
+    if source.count("]]>") > source.count(CDATA_OPEN) or find_forbidden(source, 0, len(source)) >= 0:
+        return None
+    stack = [Element("")]
+    for slash, name, section, text in _TOKEN.findall(source):
+        if slash:
+            if stack.pop().name != name:
+                return None
+            continue
+        if len(stack) > levels:
+            return None
+        holder, element = stack[-1], Element(name, text=section or _value_of(text))
+        holder.children = holder.children or []
+        holder.children.append(element)
+        stack.append(element)
+    return stack[0].children or [] if len(stack) == 1 else None
 
 
-@cache
-def _lxml() -> Callable[[str], Any]:
-    """Return what reads an element, made when the first block is read: streams do without lxml."""
-    from lxml import etree
-
-    parser = etree.XMLParser(
-        resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, collect_ids=False
-    )
-    return partial(etree.fromstring, parser=parser)
-
-
-class _Unclear(Exception):  # noqa: N818 - never leaves this module
-    """An element is for the machine."""
-
-
-def _children_of(parent: Any, source: str, levels: int) -> list[Element]:
-    """Return what is in one of lxml's elements, at most so many levels of it."""
-    if not levels:
-        raise _Unclear
-    children = []
-    for node in parent:
-        element = Element(node.tag)
-        if len(node):
-            element.children = _children_of(node, source, levels - 1)
-        elif text := node.text:
-            element.text = text if text[0] > " " else _without_layout(element.name, text, source)
-        children.append(element)
-    return children
-
-
-def _without_layout(name: str, text: str, source: str) -> str:
-    """Return the value of a leaf that begins with white space: in CDATA it is part of the value."""
-    if CDATA_OPEN in source:
-        if source.count(f"<{name}>") > 1:
-            raise _Unclear
-        if f"<{name}>{CDATA_OPEN}" in source:
-            return text
+def _value_of(text: str) -> str:
+    """Return the value of a leaf with this text. What begins with white space may be laid out."""
+    if text[:1] > " ":
+        return decode_entities(text)
     reader = TextReader()
-    reader.literal = True  # entities are decoded
-    return reader.text(text) + reader.end()
+    return text and reader.text(text) + reader.end()

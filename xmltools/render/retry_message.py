@@ -462,9 +462,9 @@ class OpenElements:
         """Return the tags that are open, outermost first, and whether CDATA is; None if that cannot be told."""
         source = self._source
         opener = read_opener(source, 0, FORGE.block)
-        if not opener or not source.startswith("<", skip_space(source, opener.end)):
+        if not opener or not source.startswith("<", skip_space(source, opener)):
             return None
-        self._at = opener.end
+        self._at = opener
         while (start := source.find("<", self._at)) >= 0:
             if not self._is_leaf and source[self._at : start].strip(SPACES):
                 if not self._is_new:

@@ -85,8 +85,7 @@ class Closers:
 
     def __init__(self, text: str, at: int, block: str, arguments: str) -> None:
         """Read `text` from `at` on."""
-        self._free: list[int] = []  # ends that no opener claims
-        self._pairs: list[tuple[int, int]] = []  # openers and the ends that they claim
+        self._pairs: list[tuple[int, int]] = []  # openers and the ends that they claim; -1 for what none claims
         whole: list[tuple[int, int]] = []  # those that have arguments of their own
         openers: list[int] = []
         arguments_of = -1  # the innermost opener, while arguments of its own are open
@@ -97,21 +96,18 @@ class Closers:
                 arguments_of = -1
             elif found[3]:
                 arguments_of = openers[-1] if openers else -1
-            elif openers:
-                opener = openers.pop()
+            else:
+                opener = openers.pop() if openers else -1
                 if found[2]:
                     self._pairs.append((opener, found.start()))
-                    if opener == arguments_of or block == arguments:
+                    if opener >= 0 and (opener == arguments_of or block == arguments):
                         whole.append((opener, found.start()))
-            elif found[2]:
-                self._free.append(found.start())
         self._claims, self._ends = _sorted(self._pairs)
         self._whole_claims, self._whole_ends = _sorted(whole)
 
     def unclaimed(self, place: int) -> int:
         """How many ends there are that no opener claims."""
-        crossing = bisect_left(self._claims, place) - bisect_left(self._ends, place)
-        return crossing + len(self._free) - bisect_left(self._free, place)
+        return bisect_left(self._claims, place) - bisect_left(self._ends, place)
 
     def is_inside(self, place: int) -> bool:
         """Is `place` in a whole block, with arguments of its own?"""
@@ -119,8 +115,7 @@ class Closers:
 
     def last_unclaimed(self, place: int) -> int:
         """The place of the last end that no opener claims, or -1."""
-        crossing = [end for opener, end in self._pairs if opener < place <= end]
-        return max((*crossing, *(end for end in self._free if end >= place)), default=-1)
+        return max((end for opener, end in self._pairs if opener < place <= end), default=-1)
 
 
 def _sorted(pairs: list[tuple[int, int]]) -> tuple[list[int], list[int]]:

@@ -94,7 +94,8 @@ class JSONScanner:
     the keys of the top level, with their strings if these are short, so that the name of a call is known before its
     end. `loose`: keys without quotes, and comments, are let through. `is_call`: the text is the arguments of a call in
     Python, from its bracket on. With `marks`, strings in which nothing is escaped are between the first of them, and
-    keys have no quotes. The other two are around examples of calls in a string. `before` is its last character.
+    keys have no quotes. The other two are around examples of calls in a string. `before`: the character before a
+    text that begins in such a string.
 
     A subclass hears of each part when it is read, at `place` in the text that is scanned (see the methods `on_...`).
     """
@@ -315,8 +316,6 @@ class JSONScanner:
                 whole = len(raw) if is_end else end_of(_UP_TO_CUT, raw)
                 self._pending = raw[whole:]
                 raw = decode_escapes(raw[:whole], self._inside) if self.tells else ""
-        if self._mark:
-            self.before = raw[-1:] or self.before
         return raw if self.tells else ""
 
     def _marked(self, text: str, at: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from array import array
 from bisect import bisect_right
 
@@ -19,10 +20,7 @@ class Lines:
 
     def add(self, text: str) -> None:
         """Take the next piece of the text."""
-        at = text.find("\n")
-        while at >= 0:
-            self._starts.append(self._length + at + 1)
-            at = text.find("\n", at + 1)
+        self._starts.extend(self._length + found.end() for found in re.finditer("\n", text))
         self._length += len(text)
 
     def locate(self, offset: int) -> tuple[int, int]:

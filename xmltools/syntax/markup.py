@@ -207,11 +207,12 @@ def read_fence(text: str, at: int) -> int | Answer:
     return found and found.end()
 
 
-def read_opener(text: str, at: int, name: str) -> Tag | Answer:
-    """The opening tag of a block at `<name`: only white space or well-formed attributes may come after the name."""
+def read_opener(text: str, at: int, name: str) -> int | Answer:
+    """The place after the opening tag of a block at `<name`: only white space or well-formed attributes may come after
+    the name."""
     place = at + 1 + len(name)
     found = read_token(_OPENER_REST, text, place, at + OPENER_LENGTH - place)
-    return found and Tag(name, found.end(), False)
+    return found and found.end()
 
 
 Verdict = re.Match[str] | bool | None
@@ -241,10 +242,10 @@ def opens_call(text: str, at: int, name: str, *, fences: bool = True, begins: Be
     `read_confirmation`."""
     end = at + len(name) + 2
     if not text.startswith(">", end - 1):
-        tag = read_opener(text, at, name)
-        if not tag:
-            return tag
-        end = tag.end
+        opened = read_opener(text, at, name)
+        if not opened:
+            return opened
+        end = opened
     return read_confirmation(text, end, fences=fences, begins=begins) and end
 
 
