@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from functools import lru_cache
 
-from xmltools.errors import XMLToolsError
+from xmltools.errors import Code, XMLToolsError
 
 
 class Body(StrEnum):
@@ -217,6 +217,8 @@ class Dialect:
     keys and values between marks, with `<`."""
     end: str | None = None
     """The mark with which a block ends, if it is not the end tag of `block`; `""`: the call itself shows its end."""
+    slip: Code | None = None
+    """The repair that calls in this form have, if models write it by mistake."""
     is_sure: bool = False
     """Whether `start` is a token that models write for nothing else, so that nothing has to confirm it."""
     may_lack_end: bool = False

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from xmltools.dialects.dialect import Body, Dialect, Pairs, ResultForm, ToolList, Writing
+from xmltools.errors import Code
 
 _EOS = "<｜end▁of▁sentence｜>"
 
@@ -52,11 +53,23 @@ _V4 = Dialect(
     ),
 )
 
+_SLIPS = (
+    *((f"{bars}DSML{bars}", Code.TAG_CASE) for bars in ("|", "｜｜", "||")),
+    *((tag, Code.TAG_WHITE_SPACE) for tag in ("｜DSML｜ ", "｜ DSML ｜", "｜ DSML ｜ ", "| DSML |")),
+)
+"""What stands before the name of a tag in place of the usual, and the repair of that."""
+
 DSML = replace(
     _V4,
     variants=(
         replace(_V4, block="｜DSML｜function_calls"),
         replace(_V4, block="｜DSML｜ calls", pairs=_pairs("｜DSML｜ ")),
-        *(replace(_V4, block=f"｜DSML｜{word}") for word in ("toolcalls", "tool")),  # what models write by mistake
+        # What models write by mistake.
+        *(replace(_V4, block=f"｜DSML｜{word}") for word in ("toolcalls", "tool")),
+        *(
+            replace(_V4, block=f"{tag}{word}", pairs=_pairs(tag), slip=slip, is_sure=False)
+            for tag, slip in _SLIPS
+            for word in ("tool_calls", "function_calls")
+        ),
     ),
 )

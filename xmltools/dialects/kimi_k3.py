@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from xmltools.dialects.dialect import Body, Dialect, Pairs, ResultForm, ToolList, Writing
+from dataclasses import replace
 
-KIMI_K3 = Dialect(
+from xmltools.dialects.dialect import Body, Dialect, Pairs, ResultForm, ToolList, Writing
+from xmltools.errors import Code
+
+_K3 = Dialect(
     name="kimi_k3",
     body=Body.PAIRS,
     start="<|open|>tools<|sep|>",
@@ -57,3 +60,26 @@ KIMI_K3 = Dialect(
         tools=ToolList(start="```json\n[", end="]\n```", between=",\n"),
     ),
 )
+
+
+def _with_blanks(before: str, after: str) -> Dialect:
+    """The form with blanks around the words in its delimiters."""
+
+    def mark(kind: str, word: str) -> str:
+        return f"<|{kind}|>{before}{word}{after}<|sep|>"
+
+    assert _K3.pairs is not None
+    pairs = replace(
+        _K3.pairs,
+        name=f"<|open|>{before}call ",
+        end=mark("close", "call"),
+        key=f"<|open|>{before}argument ",
+        value_end=mark("close", "argument"),
+        object=f'<|open|>{before}json type="object"{after}<|sep|>',
+        object_end=mark("close", "json"),
+    )
+    start, end = mark("open", "tools"), mark("close", "tools")
+    return replace(_K3, start=start, end=end, pairs=pairs, slip=Code.TAG_WHITE_SPACE, is_sure=False)
+
+
+KIMI_K3 = replace(_K3, variants=tuple(_with_blanks(*each) for each in ((" ", " "), (" ", ""))))

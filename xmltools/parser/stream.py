@@ -353,6 +353,8 @@ class Parser:
             block.note_opener(Code.MISSING_END_TAG, "the reasoning before the call was not closed")
         if self._decided and dialect.pairs is not None:
             block.add_repair(Code.MISSING_END_TAG, block.start, "the end of a value before the call is uncertain")
+        if dialect.slip is not None:
+            block.note_opener(dialect.slip, f"the delimiters are not quite those of {dialect.name}")
         if dialect.name != self._dialect.name:
             block.note_opener(Code.FOREIGN_DIALECT, f"the call was written as in the dialect {dialect.name}")
         if dialect.arguments and word != dialect.block and not dialect.in_line:
