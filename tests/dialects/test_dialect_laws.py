@@ -236,7 +236,8 @@ def test_deltas_are_the_value(name: str) -> None:
         for size in (1, 3, 7, len(written)):
             events = events_of(name, [written[at : at + size] for at in range(0, len(written), size)], False)
             call = next(event.call for event in events if isinstance(event, CallCompleted))
-            assert call.arguments == {"s": text} and call.clean
+            assert call.arguments == {"s": text}
+            assert [each.code for each in call.repairs] == [form.slip] * (form.slip is not None)
             assert "".join(event.text for event in events if isinstance(event, ArgumentDelta)) == text
 
 

@@ -320,9 +320,9 @@ ATTEMPTS = [
     f"<|tool▁calls▁begin|><|tool▁call▁begin|>function<|tool▁sep|>read\n```json\n{OBJECT}\n```<|tool▁calls▁end|>",
     f"<|tool_calls_begin|>read<|tool_sep|>{OBJECT}<|tool_calls_end|>",
     f"<｜tool_calls_section_begin｜><｜tool_call_begin｜>functions.read:0<｜x｜>{OBJECT}<｜tool_calls_section_end｜>",
-    '<|DSML|invoke name="read">\n<|DSML|parameter name="path">a</|DSML|parameter>\n</|DSML|invoke>',
+    '<|DSML‖invoke name="read">\n<|DSML‖parameter name="path">a</|DSML‖parameter>\n</|DSML‖invoke>',
     '<‖DSML‖tool_calls>\n<‖DSML‖invoke name="read">\n</‖DSML‖invoke>\n</‖DSML‖tool_calls>',
-    '<｜｜DSML｜｜invoke name="read">\n<｜｜DSML｜｜parameter name="path">a\n</｜｜DSML｜｜invoke>',
+    '<‖‖DSML‖‖invoke name="read">\n<‖‖DSML‖‖parameter name="path">a\n</‖‖DSML‖‖invoke>',
     '<tool_call_start>[read(path="a")]<tool_call_end>',
     '<|tool_call|>call:read{path:<|"|>a<|"|>}<tool_call|>',
 ]
@@ -346,6 +346,14 @@ MENTIONS = [
 OWN = ["forge", "hermes", "qwen3_coder", "glm", "hunyuan", "minicpm5", "mistral", "harmony", "deepseek_v3", "dsml"]
 
 
+READ_OR_REFUSED = {
+    ("<tool_call>read</arg_value></tool_call>", "glm"),
+    ("<tool_call>readpath</arg_key><arg_value>a</arg_value></tool_call>", "glm"),
+    ("<tool_call>read<tool_call>path</arg_key><arg_value>a</arg_value></tool_call>", "glm"),
+}
+"""Attempts that are a call, or an error, in the dialect that they are meant for (DIALECTS.md, 3.3b)."""
+
+
 def told(text: str, size: int, dialect: str) -> list[xt.Notice]:
     parser = xt.Parser(TOOLS, dialect=dialect)
     events = [each for at in range(0, len(text), size) for each in parser.feed(text[at : at + size])] + parser.close()
@@ -353,8 +361,10 @@ def told(text: str, size: int, dialect: str) -> list[xt.Notice]:
     return [each.notice for each in events if isinstance(each, xt.Noticed)]
 
 
-@pytest.mark.parametrize("dialect", OWN)
-@pytest.mark.parametrize("call", ATTEMPTS)
+@pytest.mark.parametrize(
+    ("call", "dialect"),
+    [(call, dialect) for dialect in OWN for call in ATTEMPTS if (call, dialect) not in READ_OR_REFUSED],
+)
 def test_what_is_plainly_meant_as_a_call_is_noticed(call: str, dialect: str) -> None:
     text = f"I read it: {call}\nAnd then?"
     for size in (1, 5, 1_000):

@@ -12,7 +12,7 @@ from typing import Final
 from xmltools.errors import Code
 from xmltools.parser.delimited_keys import NOT_AN_ARGUMENT, ask, begin_pair, give_up_pairs, note_blanks, note_break
 from xmltools.parser.delimited_starts import MAX_STRAY, begins_python
-from xmltools.parser.delimiters import NAME, SPACE, UndecidedError, before
+from xmltools.parser.delimiters import KEY, NAME, SPACE, UndecidedError, before
 from xmltools.parser.json_states import begin_json_arguments, begin_json_body
 from xmltools.parser.open_call import Block, State
 from xmltools.syntax.markup import MORE, NAME_LENGTH, NO, OPENER_SPACE, SPACES, is_cut_off, is_valid_name, skip_space
@@ -168,6 +168,10 @@ def _read_argument(block: Block, text: str, at: int) -> int:
     if not is_begun and text[at] == ("(" if pairs.python else "{"):
         begin_json_arguments(block, at, at)
         return at
+    found = ask(block, at, "paren", "") if pairs.value and not is_begun else None
+    if found:  # as a function is called, with an object
+        begin_json_arguments(block, at, found.end() - 1)
+        return found.end() - 1
     found = ask(block, at, _BETWEEN + " turn_ends" * (pairs.json and is_begun))
     if pairs.json and not is_begun:
         return give_up_pairs(block, at, "there is no JSON object where the arguments belong", Code.INVALID_JSON)
@@ -183,9 +187,13 @@ def _read_argument(block: Block, text: str, at: int) -> int:
             return brace
     if field == "object_end" and block.json is not None:
         return after
-    if field == "value_end" and is_begun:
-        block.note(Code.STRAY_END_TAG, block.base + at, f"a second {pairs.value_end} was skipped")
+    if field == "value_end":
+        block.note(Code.STRAY_END_TAG, block.base + at, f"a {pairs.value_end} that ends no value was skipped")
         return after
+    if not is_begun and pairs.value and field in ("", "opener"):
+        begins = re.compile(f"()(?:{re.escape(block.dialect.opener)})?").match(text, at)
+        if begins and ask(block, begins.end(), "key_end", KEY):
+            return begin_pair(block, begins)
     goes_on = field == "name" and (block.arguments_closed or pairs.json or pairs.tag_mark != "")
     place = block.base + at
     if field == "end":

@@ -49,11 +49,18 @@ def read_key(block: Block, begins: Delimiter) -> Head | None:
     if pairs.key_attribute:
         head = block.delimiters.read_head("key_end", pairs.key_attribute, block.reading.text, start)
         return head if head and not head.is_empty and is_valid_name(head.name) else None
-    ended = ask(block, start, "key_end value", before(pairs.key_end, "<"))
-    name = ended[1].strip(SPACES) if ended else ""
+    gap = before(pairs.key_end, "<")
+    ended = ask(block, start, "key_end value key", gap)
+    name, missing = ended[1].strip(SPACES) if ended else "", ""
+    if ended and ended.lastgroup == "key":  # it begins twice
+        first, missing = name, pairs.key_end
+        ended = ask(block, ended.end(), "key_end value", gap)
+        name = ended[1].strip(SPACES) if ended else ""
+        if first not in ("", name):
+            return None
     if ended is None or not name or not is_valid_name(name):
         return None
-    missing, after = ("", ended.end()) if ended.lastgroup == "key_end" else (pairs.key_end, ended.end(1))
+    missing, after = (missing, ended.end()) if ended.lastgroup == "key_end" else (pairs.key_end, ended.end(1))
     return _read_value_start(block, name, after, missing) if pairs.value else Head(name, after, missing)
 
 
@@ -66,6 +73,8 @@ def _read_value_start(block: Block, name: str, after: int, missing: str, kind: s
         return _read_value_start(block, name, ends.end(), missing, ends[1].strip(SPACES)) if ends else None
     here = begins.end(1) if begins else own.skip_layout(text, after)
     is_broken = "\\" in text[after:here]
+    if begins and begins.lastgroup == "key_end" and not missing:  # it ends twice
+        begins, missing = ask(block, begins.end(), "value"), own.pairs.key
     if begins:
         return Head(name, begins.end(), missing, kind or "", is_broken) if begins.lastgroup == "value" else None
     opens = _OPEN_LIKE.match(text, here)
@@ -76,14 +85,17 @@ def _read_value_start(block: Block, name: str, after: int, missing: str, kind: s
 
 
 def begin_pair(block: Block, begins: Delimiter) -> int:
-    """An argument begins with this delimiter: enter its value."""
+    """An argument begins with this delimiter, which has no field if it stands for the right one: enter its value."""
     pairs, top, at = block.delimiters.pairs, block.stack[-1], begins.end(1)
     place = block.base + at
     key = read_key(block, begins)
     if key is None:
         what = f"the {pairs.key} at character {place} begins no argument"
         return give_up_pairs(block, at, NOT_AN_ARGUMENT if pairs.tag_mark else what) + 1
-    note_blanks(block, begins, pairs.key or pairs.tag_mark)
+    if begins.lastgroup:
+        note_blanks(block, begins, pairs.key or pairs.tag_mark)
+    else:
+        block.note_missing(pairs.key, place, place)
     name, after, shape = key.name, key.after, block.shape
     bare = name[1:-1].strip(SPACES)
     is_quoted = name[0] in "\"'" and name[0] == name[-1] and not pairs.tag_mark

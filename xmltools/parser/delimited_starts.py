@@ -7,7 +7,7 @@ from functools import partial
 from typing import Final
 
 from xmltools.dialects import Dialect
-from xmltools.parser.delimiters import LAYOUT, NAME, SPACE, Delimiters, UndecidedError, known_delimiters
+from xmltools.parser.delimiters import KEY, LAYOUT, NAME, SPACE, Delimiters, UndecidedError, known_delimiters
 from xmltools.syntax.late_patterns import late_pattern
 from xmltools.syntax.markup import (
     MORE,
@@ -130,7 +130,10 @@ def _begins_name(own: Delimiters, text: str, at: int) -> Verdict:
     if key is not NO:
         return key  # without a name it is an error
     if not pairs.name_end:
-        return own.look(text, at, "members key closer", NAME + LAYOUT)
+        found = own.look(text, at, "members key closer value_end paren opener", NAME + LAYOUT)
+        if found and found.lastgroup == "opener":  # it stands for that of a key
+            return own.look(text, found.end(), "key_end", KEY)
+        return own.look(text, at, "key_end", NAME + LAYOUT + KEY) if found is NO else found
     is_json, most = pairs.json, f"{{0,{NAME_LENGTH}}}?"
     inside = rf"[^\n{{]{most}" if pairs.name_pattern else rf"[\w.:/-]{most}[ \t]{most}"
     found = own.look(text, at, "name_end brace" if is_json else "name_end", inside)

@@ -37,6 +37,8 @@ ENDS: Final = "value_end key value any_end any_closer any_name any_opener"
 """What a value may end before, or belongs to an example in it: that may be written in any form of the dialect."""
 NAME: Final = rf"\w[^\s<>{{}}()*?|$\[\]\"'`\\]{{0,{NAME_LENGTH - 1}}}+(?:[ \t]+(?=[<{{\\]|\r?\n|\Z))?+"
 """The name of a tool that no delimiter ends."""
+KEY: Final = r"(?:\w[\w-]{0,63}+)?+"
+"""The name of an argument whose start delimiter is missing."""
 _ATTRIBUTES_LENGTH: Final = 512
 """Characters of the attributes between two delimiters, besides a name."""
 _LINES = late_pattern(rf"(?:[{SPACES}]|\\n)*+")
@@ -69,6 +71,7 @@ def cut_of(delimiter: str) -> str:
 
 _OTHERS: Final = {
     "brace": (r"\{", ""),
+    "paren": (rf"\({SPACE}\{{", rf"\({SPACE}"),
     "member": (rf'\{{{SPACE}"', rf"\{{{SPACE}"),
     "members": (rf'\{{{SPACE}["}}]', rf"\{{{SPACE}"),
     "tag": ("<", ""),

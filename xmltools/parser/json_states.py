@@ -251,6 +251,8 @@ def _after_arguments(block: Block, json: JSONObject, text: str, at: int) -> int:
             block.fail(Code.INVALID_JSON, message, block.base + at)
         block.state = State.MARKUP
         return at
+    if text[at] == ")" and pairs.value and not json.lacks_brace:
+        return at + 1
     if json.lacks_brace and not block.arguments_closed:
         mark = read_mark(text, at, (pairs.end, block.dialect.closer))
         if mark is MORE:
