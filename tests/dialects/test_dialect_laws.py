@@ -196,8 +196,12 @@ def test_what_was_cut_off_is_no_call_that_the_whole_does_not_have(case: tuple[st
     name, text, inside = case
     assume(not any(mark in text for mark in ("<!--", "`", "CDATA")))  # what they hide depends on what follows
     forms = named(name).forms
-    # A call that its object ends is an error, or has a repair, if more JSON follows that (DIALECTS.md, 4.5).
-    has_end = all(form.closer and not form.may_lack_end for form in forms if form.body is not Body.TAGS)
+    # A call that its object ends is an error, or has a repair, if text or more JSON follows that (DIALECTS.md, 3.4 and
+    # 4.5).
+    has_json = any(form.pairs is not None and form.pairs.json for form in forms)
+    has_end = (
+        all(form.closer and not form.may_lack_end for form in forms if form.body is not Body.TAGS) and not has_json
+    )
     events = events_of(name, [text], inside)
     refused = {each.span[0] for each in events if isinstance(each, CallFailed)}
     refused |= {each.call.span[0] for each in events if isinstance(each, CallCompleted) and not each.call.clean}
