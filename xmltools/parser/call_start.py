@@ -88,6 +88,17 @@ class CallStarts:
         self.openers = starts.openers  # those that count now
         self._ends: dict[int, int] = {}  # of calls that were measured, by the places of their openers
 
+    @property
+    def is_first(self) -> bool:
+        """Whether something may open that counts only where the reply begins."""
+        return self.openers is not self.starts.later
+
+    def begins_later(self, text: str, at: int, word: str) -> int | bool | None:
+        """Does JSON that calls a given tool begin with a bracket at `at`, though text comes before it?"""
+        forms = forms_at(self.starts.calls, word) + forms_at(self.starts.others, word)
+        form = next(form for form in forms if form.pairs is None)
+        return self.confirm(form, text, at, word) and self._names_tool(form, text, at, -1)
+
     def find(self, text: str, at: int, word: str) -> Start | Answer:
         """The start of a call at `at`, where `<word` is, or a delimiter."""
         is_fenced = self.shown.fence
@@ -98,6 +109,8 @@ class CallStarts:
         is_sure = own and own[0].is_sure and word == own[0].opener and not is_fenced
         for form in own if is_sure or not self.counts_others else own + forms_at(self.starts.others, word):
             is_own = form in own
+            if form.is_bare and not self.is_first and (self.shown.line.strip() if is_fenced else not is_own):
+                continue
             if not is_own and form.arguments and word != form.block:
                 continue
             end = self.confirm(form, text, at, word, is_own=is_own)
