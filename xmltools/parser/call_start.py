@@ -8,6 +8,7 @@ from typing import Final
 from xmltools.dialects import Body, Dialect
 from xmltools.parser.cut_off_replies import ends_complete
 from xmltools.parser.delimited_starts import MAX_STRAY, begins_call, cut_start, read_start
+from xmltools.parser.delimiters import SPACE, known_delimiters
 from xmltools.parser.limits import Limits
 from xmltools.parser.machine import run
 from xmltools.parser.open_call import Block, Reading
@@ -25,6 +26,7 @@ from xmltools.syntax.markup import (
     begins_with_field,
     opens_call,
     read_bare_name,
+    read_mark,
     read_opener,
     skip_space,
 )
@@ -75,6 +77,7 @@ class CallStarts:
         self.base = 0
         self.final = False
         self.counts_others = True
+        self.edges = (*starts.ends, *starts.dialect.frame[:1])  # what is no text at the beginning of the text
         # end tags of reasoning that may wait in vain for another one. The time for more would not be linear
         self.patience = 100
         self.is_long = False  # the run of white space that was read last is too long to be layout
@@ -87,6 +90,19 @@ class CallStarts:
         self._fenced_calls = fenced_calls
         self.openers = starts.openers  # those that count now
         self._ends: dict[int, int] = {}  # of calls that were measured, by the places of their openers
+
+    def find_stray(self, text: str, at: int, word: str, *, is_blank: bool) -> int | Answer:
+        """The place after a token without a call, an empty section, or, if nothing else comes before it (`is_blank`) or
+        after it, what frames the reply."""
+        dialect, end = self.starts.dialect, at + len(word)
+        for form in forms_at(self.starts.calls, word):
+            if form.many and form.closer and word == form.opener:
+                found = known_delimiters(form).look(text, end, "closer", SPACE)
+                return found and found.end()
+        if word in dialect.frame[1:]:
+            here = skip_space(text, end)
+            return end if here == len(text) and self.final else read_mark(text, here, dialect.turn_ends) and end
+        return end if word in dialect.strays or (is_blank and word in self.edges) else NO
 
     @property
     def is_first(self) -> bool:

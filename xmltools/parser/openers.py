@@ -174,6 +174,10 @@ class Starts(NamedTuple):
     """Delimiters that end reasoning, by those that begin it."""
     other_thoughts: frozenset[str]
     """Of these and of the reasoning elements, those of other dialects, in small letters."""
+    strays: frozenset[str]
+    """Words that may be no text where they come without a call."""
+    ends: tuple[str, ...]
+    """Of these, end tags of reasoning."""
     openers: Openers
     """All of them."""
     later: Openers
@@ -210,7 +214,9 @@ def starts_of(
     calls = forms_by_start((dialect,), tags, names, is_own=True)
     others = forms_by_start(beside, tags, names, is_own=False)
     starts = tuple(dict.fromkeys((*calls, *others)))
-    tokens = (*dialect.turn_ends, *thoughts)
+    ends = tuple(f"</{tag}>" for tag in tags)
+    strays = (*dialect.strays, *dialect.frame, *ends)
+    tokens = (*dialect.turn_ends, *thoughts, *strays)
     later = [
         start
         for start in starts
@@ -227,6 +233,8 @@ def starts_of(
         others,
         thoughts,
         frozenset(map(str.lower, (*other_tags, *thoughts))).difference(start.lower() for start, _ in dialect.thoughts),
+        frozenset((*strays, *(form.opener for form in dialect.forms if form.many and form.closer))),
+        ends,
         make_openers((*starts, *tags), tokens, dialect.layout),
         make_openers((*later, *tags), tokens, dialect.layout, "{" in later),
         words,
