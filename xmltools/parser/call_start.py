@@ -101,7 +101,8 @@ class CallStarts:
                 return found and found.end()
         if word in dialect.frame[1:]:
             here = skip_space(text, end)
-            return end if here == len(text) and self.final else read_mark(text, here, dialect.turn_ends) and end
+            token = read_mark(text, here, dialect.turn_ends)
+            return end if token or (here == len(text) and self.final) else MORE if token is MORE else NO
         return end if word in dialect.strays or (is_blank and word in self.edges) else NO
 
     @property
@@ -125,7 +126,8 @@ class CallStarts:
         is_sure = own and own[0].is_sure and word == own[0].opener and not is_fenced
         for form in own if is_sure or not self.counts_others else own + forms_at(self.starts.others, word):
             is_own = form in own
-            if form.is_bare and not self.is_first and (self.shown.line.strip() if is_fenced else not is_own):
+            may_be_late = is_own or (is_fenced and not self.shown.line.strip())
+            if form.is_bare and not (self.is_first or may_be_late):
                 continue
             if not is_own and form.arguments and word != form.block:
                 continue

@@ -46,6 +46,10 @@ _S: Final = f"{SPACE}*"
 _S64: Final = f"{SPACE}{{0,64}}"
 _NAME: Final = f"(?P<name>[^{SPACES}<>\"'/={{}}]{{1,256}})"
 
+_SIGN = late_pattern(r"[<\[{(=]|&lt;")
+"""It is in each text in which a call begins."""
+_KEYED = late_pattern(rf'\[ARGS\]{_S64}{{{_S64}"(?P<key>[\w.-]{{1,256}}+)"')
+"""The same, with the name of an argument."""
 _AHEAD: Final = 2 * _HEAD_LENGTH
 """Characters that decide whether a call begins: another one may begin before the name in an attempt."""
 _NO_TOOLS: Final = Toolbox(())
@@ -173,6 +177,37 @@ def _forms(dialect: Dialect) -> dict[str, list[Dialect]]:
 
 
 @lru_cache(maxsize=64)
+def _parts(dialect: Dialect, names: tuple[str, ...]) -> dict[str, re.Pattern[str]]:
+    """Patterns of parts of calls, with a `tool` of these names or the `key` of an argument, or both, by text in them:
+    what is left where an engine drops tokens, and delimiters of the dialect itself after a start that is damaged."""
+    if not names:
+        return {}
+    tool = f"(?P<tool>{'|'.join(map(re.escape, names))})"
+    key, quote = r"(?P<key>[\w.-]{1,256}+)", '"?' * dialect.json_name_is_key
+    bracket = r"\[" + "?" * any(form.is_bare for form in dialect.forms)
+    found = {
+        "call:": rf"call:{tool}{{",
+        'call tool="': f'call tool="{tool}"',
+        '":': rf"(?<![\w/.-])(?:functions\.)?{tool}{quote}(?::\d{{1,9}}|:(?={SPACE}))?{_S64}"
+        rf'(?:```\w{{0,9}}\n)?{{{_S64}"{key}"{_S64}:',
+        "(": rf"(?<![^\n]){bracket}{tool}\({_S64}{key}{_S64}=",
+        "&lt;": rf"&lt;[|｜]?(?:{_WORDS}|&[lg]t;|&quot;|[|｜\s/\"'=:{{\[]){{1,30}}+{tool}(?=&|[\"'({SPACES}])",
+    }
+    for form in dialect.forms:
+        pairs = form.pairs
+        if pairs is not None and pairs.key:
+            name = rf"[^<>\n]{{0,80}}?\b{pairs.key_attribute}=[\"']?" if pairs.key_attribute else _S64
+            found[pairs.key_start] = f"{re.escape(pairs.key_start)}{name}{key}"
+        elif pairs is not None and pairs.name_end not in ("", _ARGS):
+            found[pairs.name_end] = f"{re.escape(pairs.name_end)}{_S64}{{"
+        if pairs is not None and form.block and not form.is_sure:
+            found[form.opener] = rf"(?<![^\n]){re.escape(form.opener)}[ \t]{{0,64}}\r?\n(?!{_S}(?:\Z|{{))"
+        if form.is_bare and pairs is None:
+            found['": {'] = rf'{{{_S64}"\w{{1,64}}"{_S64}:{_S64}"[^"\n]{{1,256}}",{_S64}"\w*(?:arame|argum)\w*"{_S64}:'
+    return {lead: late_pattern(f"(?P<part>){text}") for lead, text in found.items()}
+
+
+@lru_cache(maxsize=64)
 def _beginnings(dialect: Dialect, names: tuple[str, ...], own: tuple[str, ...]) -> dict[str, re.Pattern[str]]:
     """Patterns of what a call in another notation begins with, by a part that is in each text with one. The group is
     the name of the element. `names` are those of the tools, `own` the elements of the dialect."""
@@ -257,7 +292,7 @@ class ForeignCalls:
         handed, taken = 0, len(text) - behind
         if taken < behind:
             return 0  # little is new
-        if self._left and (self._call is not None or "<" in text or "[" in text or "{" in text or _TO in text):
+        if self._left and (self._call is not None or _SIGN.search(text)):
             handed, taken = self._search(text, behind)
         if not is_last:
             self._prose.take(text[handed:taken])
@@ -276,7 +311,9 @@ class ForeignCalls:
         """Returns how much of the text prose has, and how much of it was taken. The last characters are kept, as many
         as `behind`, and those after a place where a call may begin: more text may change what they are."""
         beginnings = _beginnings(self._dialect, self._tools.names, self._own)
-        found = (pattern.finditer(text) for lead, pattern in beginnings.items() if lead in text)
+        parts = _parts(self._dialect, self._tools.names)
+        patterns = (*parts.items(), *beginnings.items())
+        found = (pattern.finditer(text) for lead, pattern in patterns if lead in text)
         self._text = text
         self._all = merge(*found, key=re.Match.start)
         self._found = next(self._all, None)
@@ -314,7 +351,10 @@ class ForeignCalls:
         later; and where to go on if it does not count. A call that begins before the name in an attempt (`is_inner`)
         comes first."""
         while (found := self._next(at)) and (start := found.start()) < stop:
-            call = self._head(found, start)
+            if "part" in found.re.groupindex:
+                call = (not is_inner and self._part(found)) or start + 1
+            else:
+                call = self._head(found, start)
             if isinstance(call, int):
                 at = start + 1 if is_inner else call
                 attempt = None if is_inner else self._attempt(start)
@@ -368,6 +408,16 @@ class ForeignCalls:
                 return ForeignCall(notation, name, start, head.end(), ends, scanner=scanner)
         return end
 
+    def _part(self, found: re.Match[str]) -> ForeignCall | None:
+        """A part of a call without its beginning. If it names an argument, a given tool must have that."""
+        parts, tools = found.groupdict(), self._tools
+        name, key = parts.get("tool"), parts.get("key")
+        shapes = [tools.guess(each, None, self._dialect.default_server) for each in ([name] if name else tools.names)]
+        if key and not any(shape and shape.has_property(key) for shape in shapes):
+            return None
+        ends = "|".join(re.escape(form.closer) for form in self._dialect.forms if form.closer)
+        return ForeignCall(self._dialect.name, name, found.start(), found.end(), ends, is_attempt=True)
+
     def _tag(self, start: int) -> ForeignCall | int:
         """A call that is an element named as its tool."""
         tag = _TOOL_TAG.match(self._text, start, start + _HEAD_LENGTH)
@@ -390,6 +440,8 @@ class ForeignCalls:
         if named is None:
             return None
         name = self._tools.resolve(named[1].rstrip(".:/-"))
+        if name is None and not is_to and (part := _KEYED.match(self._text, at)):
+            return self._part(part)
         start, notation = (at + 1, "harmony") if is_to else (named.start(), "mistral")
         if name is None:
             return None
@@ -485,7 +537,9 @@ class ForeignCalls:
             is_tool = name and (self._calls.toolbox is None or self._tools.resolve(name))
             is_call = is_tool and not scanner.names.keys().isdisjoint(self._dialect.json_arguments_names)
             if notation == "json" and (scanner.error or not is_call):
-                return
+                if not (is_tool and scanner.error and self._dialect.is_bare):
+                    return
+                is_whole = False
         self._left -= 1
         of = f" of {name!r:.100}" if name else ""
         rest = "" if is_whole else ", whose end is missing,"

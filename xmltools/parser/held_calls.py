@@ -64,7 +64,7 @@ class HeldCalls:
                 self._first, self._start = len(self._events), place
             self._marker, self._tail = marker, ""
             self.is_thought = not (marker or is_late)
-            self.is_shown |= prose.is_nested
+            self.is_shown |= prose.is_nested or (is_late and prose.marker != "" and prose.line.strip() != "")
 
     def add(self, event: Event, text: str) -> None:
         """Take the event of text outside calls. How much white space follows the last of it does not matter."""
