@@ -412,13 +412,15 @@ class Dialect:
 
     @property
     def strays(self) -> tuple[str, ...]:
-        """Tokens that are no text where they come without a call: those that end calls, and what models for another
-        dialect, Harmony's, write between them."""
+        """Tokens that are no text where they come without a call: those that end calls, sections without one, and what
+        models for another dialect, Harmony's, write between calls."""
         sure = [form for form in self.forms if form.is_sure]
         ends = [form.closer for form in sure]
         ends += [form.pairs.end.lstrip("`") for form in sure if form.pairs is not None]
         tokens = ("<|call|>", "<|start|>assistant", *self.leftovers, *filter(_TOKEN.search, ends))
-        return tuple(dict.fromkeys(tokens))
+        sections = [form for form in self.forms if form.many and form.closer and not form.is_bare]
+        empty = (f"{form.opener}{gap}{form.closer}" for form in sections for gap in ("", "\n", "\n\n", " ", "[]"))
+        return tuple(dict.fromkeys((*tokens, *empty)))
 
     @property
     def has_end(self) -> bool:

@@ -8,7 +8,6 @@ from typing import Final
 from xmltools.dialects import Body, Dialect
 from xmltools.parser.cut_off_replies import ends_complete
 from xmltools.parser.delimited_starts import MAX_STRAY, begins_call, cut_start, read_start
-from xmltools.parser.delimiters import SPACE, known_delimiters
 from xmltools.parser.limits import Limits
 from xmltools.parser.machine import run
 from xmltools.parser.open_call import Block, Reading
@@ -92,17 +91,12 @@ class CallStarts:
         self._ends: dict[int, int] = {}  # of calls that were measured, by the places of their openers
 
     def find_stray(self, text: str, at: int, word: str, *, is_blank: bool) -> int | Answer:
-        """The place after a token without a call, an empty section, or, if nothing else comes before it (`is_blank`) or
-        after it, what frames the reply."""
+        """The place after a token without a call, or, if nothing else comes before it (`is_blank`) or after it, what
+        frames the reply."""
         dialect, end = self.starts.dialect, at + len(word)
-        for form in forms_at(self.starts.calls, word):
-            if form.many and form.closer and word == form.opener:
-                found = known_delimiters(form).look(text, end, "closer", SPACE)
-                return found and found.end()
         if word in dialect.frame[1:]:
-            here = skip_space(text, end)
-            token = read_mark(text, here, dialect.turn_ends)
-            return end if token or (here == len(text) and self.final) else MORE if token is MORE else NO
+            token = read_mark(text, skip_space(text, end), dialect.turn_ends)
+            return NO if token is NO else end if token or self.final else MORE
         return end if word in dialect.strays or (is_blank and word in self.edges) else NO
 
     @property

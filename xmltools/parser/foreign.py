@@ -437,14 +437,12 @@ class ForeignCalls:
         at = found.start()
         is_to = found.lastindex
         named = found if is_to else _LAST_NAME.search(self._text, max(0, at - NAME_LENGTH - 1), at)
-        if named is None:
-            return None
-        name = self._tools.resolve(named[1].rstrip(".:/-"))
-        if name is None and not is_to and (part := _KEYED.match(self._text, at)):
-            return self._part(part)
+        name = named and self._tools.resolve(named[1].rstrip(".:/-"))
+        if named is None or name is None:
+            is_word = self._text[at - 1 : at].isalnum() and named is None  # it is escaped, or no name at all
+            part = None if is_to or is_word else _KEYED.match(self._text, at)
+            return part and self._part(part)
         start, notation = (at + 1, "harmony") if is_to else (named.start(), "mistral")
-        if name is None:
-            return None
         return ForeignCall(notation, name, start, found.end(), is_attempt=True, scanner=self._object())
 
     def _attempt(self, at: int) -> ForeignCall | None:

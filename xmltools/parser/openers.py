@@ -233,7 +233,7 @@ def starts_of(
         others,
         thoughts,
         frozenset(map(str.lower, (*other_tags, *thoughts))).difference(start.lower() for start, _ in dialect.thoughts),
-        frozenset((*strays, *(form.opener for form in dialect.forms if form.many and form.closer))),
+        frozenset(strays),
         ends,
         make_openers((*starts, *tags), tokens, dialect.layout),
         make_openers((*later, *tags), tokens, dialect.layout, "{" in later),

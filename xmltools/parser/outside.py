@@ -294,18 +294,17 @@ class Outside:
             return end
         if prose.is_escaped or prose.quoted:
             return self.emit_text(text, lead, at + 1)
-        is_call = bool(forms_at(starts.calls, word) or forms_at(starts.others, word))
         if word in starts.strays:
             stray = calls.find_stray(text, at, word, is_blank=self._is_blank and not self.held.is_waiting)
-            if stray is MORE and not calls.final:
+            if stray is MORE:
                 return -1
             if stray and not (lead < at or prose.may_hide or prose.fence or self._foreign.is_open):
                 self._skip(text, at, stray)
                 self.is_after = self._is_blank and starts.dialect.layout
                 return stray
-            if stray or not is_call:
-                self.is_after = False
-                return self.emit_text(text, lead, max(at, lead + 1))
+            self.is_after = False
+            return self.emit_text(text, lead, max(at, lead + 1))
+        is_call = bool(forms_at(starts.calls, word) or forms_at(starts.others, word))
         calls.counts_others = starts.others != {} and not (self._is_copied or self._foreign.is_open)
         start = calls.find(text, at, word) if is_call else self._find_region(text, at, word)
         hidden: int | Answer = NO
