@@ -46,8 +46,8 @@ _S: Final = f"{SPACE}*"
 _S64: Final = f"{SPACE}{{0,64}}"
 _NAME: Final = f"(?P<name>[^{SPACES}<>\"'/={{}}]{{1,256}})"
 
-_SIGN = late_pattern(r"[<\[{(=]|&lt;")
-"""It is in each text in which a call begins."""
+_SIGNS: Final = "<[{(=&"
+"""One of them is in each text in which a call begins."""
 _KEYED = late_pattern(rf'\[ARGS\]{_S64}{{{_S64}"(?P<key>[\w.-]{{1,256}}+)"')
 """The same, with the name of an argument."""
 _AHEAD: Final = 2 * _HEAD_LENGTH
@@ -176,23 +176,21 @@ def _forms(dialect: Dialect) -> dict[str, list[Dialect]]:
     return found
 
 
-@lru_cache(maxsize=64)
-def _parts(dialect: Dialect, names: tuple[str, ...]) -> dict[str, re.Pattern[str]]:
+def _parts(dialect: Dialect, names: tuple[str, ...]) -> dict[str, str]:
     """Patterns of parts of calls, with a `tool` of these names or the `key` of an argument, or both, by text in them:
     what is left where an engine drops tokens, and delimiters of the dialect itself after a start that is damaged."""
-    if not names:
-        return {}
-    tool = f"(?P<tool>{'|'.join(map(re.escape, names))})"
-    key, quote = r"(?P<key>[\w.-]{1,256}+)", '"?' * dialect.json_name_is_key
-    bracket = r"\[" + "?" * any(form.is_bare for form in dialect.forms)
-    found = {
-        "call:": rf"call:{tool}{{",
-        'call tool="': f'call tool="{tool}"',
-        '":': rf"(?<![\w/.-])(?:functions\.)?{tool}{quote}(?::\d{{1,9}}|:(?={SPACE}))?{_S64}"
-        rf'(?:```\w{{0,9}}\n)?{{{_S64}"{key}"{_S64}:',
-        "(": rf"(?<![^\n]){bracket}{tool}\({_S64}{key}{_S64}=",
-        "&lt;": rf"&lt;[|｜]?(?:{_WORDS}|&[lg]t;|&quot;|[|｜\s/\"'=:{{\[]){{1,30}}+{tool}(?=&|[\"'({SPACES}])",
-    }
+    key = r"(?P<key>[\w.-]{1,256}+)"
+    quote, is_bare = '"?' * dialect.json_name_is_key, any(form.is_bare for form in dialect.forms)
+    any_name = "|".join(map(re.escape, names))
+    words = rf"(?:{_WORDS}|&[lg]t;|&quot;|[|｜\s/\"'=:{{\[]){{1,30}}+"
+    found = {"&lt;": rf"&lt;[|｜]?{words}(?P<tool>{any_name})(?=&|[\"'({SPACES}])"}
+    for name in map(re.escape, names):  # a pattern that begins with a word is found fast
+        begins = rf"(?<=\[{name})(?<![^\n]\[{name})" + rf"|(?<![^\n]{name})" * is_bare
+        found[name] = (
+            rf'(?P<tool>{name})(?:(?<=call:{name}){{|(?<=call tool="{name})"|(?:{begins})\({_S64}\w+{_S64}='
+            rf"|(?<![\w/-]{name}){quote}(?::\d{{1,9}}|:(?={SPACE}))?{_S64}(?:```\w{{0,9}}\n)?"
+            rf'{{{_S64}"{key}"{_S64}:)'
+        )
     for form in dialect.forms:
         pairs = form.pairs
         if pairs is not None and pairs.key:
@@ -204,7 +202,7 @@ def _parts(dialect: Dialect, names: tuple[str, ...]) -> dict[str, re.Pattern[str
             found[form.opener] = rf"(?<![^\n]){re.escape(form.opener)}[ \t]{{0,64}}\r?\n(?!{_S}(?:\Z|{{))"
         if form.is_bare and pairs is None:
             found['": {'] = rf'{{{_S64}"\w{{1,64}}"{_S64}:{_S64}"[^"\n]{{1,256}}",{_S64}"\w*(?:arame|argum)\w*"{_S64}:'
-    return {lead: late_pattern(f"(?P<part>){text}") for lead, text in found.items()}
+    return {lead: f"{text}(?P<part>)" for lead, text in found.items()}
 
 
 @lru_cache(maxsize=64)
@@ -223,7 +221,8 @@ def _beginnings(dialect: Dialect, names: tuple[str, ...], own: tuple[str, ...]) 
     tags = [f"({'|'.join(words)}){end}", *map(re.escape, tags), _TRIGGER]
     key, name = ("|".join(map(re.escape, sorted(each))) or "(?!)" for each in (dialect.json_tool_names, names))
     before = rf'(?:type"{_S}+:{_S}+"function"|(?:tool_call_)?id"{_S}+:{_S}+"[\w.:-]{{0,64}}+"){_S}+,{_S}+"'
-    found = {delimiter: re.escape(delimiter) for delimiter in _forms(dialect) if delimiter[0] != "<"} | {
+    found = _parts(dialect, names) if names else {}
+    found |= {delimiter: re.escape(delimiter) for delimiter in _forms(dialect) if delimiter[0] != "<"} | {
         _ARGS: rf"{re.escape(_ARGS)}{_S}(?={{)",
         _TO: _TO_CALL,
         ":invoke": rf"<([\w.-]{{1,64}}+:invoke){end}",
@@ -292,7 +291,7 @@ class ForeignCalls:
         handed, taken = 0, len(text) - behind
         if taken < behind:
             return 0  # little is new
-        if self._left and (self._call is not None or _SIGN.search(text)):
+        if self._left and (self._call is not None or any(sign in text for sign in _SIGNS)):
             handed, taken = self._search(text, behind)
         if not is_last:
             self._prose.take(text[handed:taken])
@@ -311,9 +310,7 @@ class ForeignCalls:
         """Returns how much of the text prose has, and how much of it was taken. The last characters are kept, as many
         as `behind`, and those after a place where a call may begin: more text may change what they are."""
         beginnings = _beginnings(self._dialect, self._tools.names, self._own)
-        parts = _parts(self._dialect, self._tools.names)
-        patterns = (*parts.items(), *beginnings.items())
-        found = (pattern.finditer(text) for lead, pattern in patterns if lead in text)
+        found = (pattern.finditer(text) for lead, pattern in beginnings.items() if lead in text)
         self._text = text
         self._all = merge(*found, key=re.Match.start)
         self._found = next(self._all, None)

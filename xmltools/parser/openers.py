@@ -70,12 +70,14 @@ def make_openers(
     words = [start for start in starts if not _is_mark(start)]
     marks = sorted((*filter(_is_mark, starts), *tokens), key=len, reverse=True)
     firsts = [*(f"<{first}" for word in words for first in (word[0].lower(), word[0].upper())), *marks]
-    pairs = {pair for each in firsts for pair in (re.escape(each[:2]), rf"{re.escape(each[0])}\Z")}
+    after = _AFTER_BRACKET * is_later
+    wholes = (re.escape(each[:2]) + after * (each in "[{") for each in firsts)
+    pairs = {*wholes, *(rf"{re.escape(each[0])}\Z" for each in firsts)}
     begins = "|".join(sorted(pairs)) or "(?!)"
     if layout:
         begins = rf"(?<![{SPACES}])[{SPACES}]+(?:{begins}|\Z)|{begins}"
     return Openers(
-        re.compile(_any_mark(f"({_any_name(words)})[>/{SPACES}]", marks, _AFTER_BRACKET * is_later)),
+        re.compile(_any_mark(f"({_any_name(words)})[>/{SPACES}]", marks, after)),
         Cuts([*(f"<{word}>" for word in words), *marks]),
         not all(mark.startswith("<") for mark in marks),
         re.compile(begins),
