@@ -277,7 +277,11 @@ def test_json_that_calls_a_tool_without_a_mark_is_noticed_in_every_dialect(
     parser = xt.Parser(TOOLS, dialect=dialect)
     events = [event for at in range(0, len(text), size) for event in parser.feed(text[at : at + size])]
     (notice,) = [event.notice for event in events + parser.close() if isinstance(event, xt.Noticed)]
-    assert (notice.notation, notice.name, text[slice(*notice.span)]) == ("json", "read", JSON)
+    if dialect == "llama3_json":  # there it would be a call, if nothing came after it
+        assert (notice.code, notice.notation, notice.name) == (xt.Code.SHOWN_CALL, "llama3_json", "read")
+        assert JSON in text[slice(*notice.span)]
+    else:
+        assert (notice.notation, notice.name, text[slice(*notice.span)]) == ("json", "read", JSON)
 
 
 @pytest.mark.parametrize("cut", [len(JSON) - 1, len(JSON) - 4])
@@ -513,3 +517,53 @@ def test_calls_in_other_notations_are_noticed_where_some_are_read(text: str) -> 
         events = [each for at in range(0, len(text), size) for each in parser.feed(text[at : at + size])]
         notices = [each.notice for each in events + parser.close() if isinstance(each, xt.Noticed)]
         assert notices == found
+
+
+PARTS = [
+    ("llama3_json", 'Sure.\nread(path="a")'),
+    ("pythonic", 'Sure.\n[read(path="a")]'),
+    ("hermes", 'call:read{path:<|"|>a<|"|>}'),
+    ("gemma", "call:read{path:a}"),
+    ("mistral", 'Sure.\nread{"path": "a"}'),
+    ("kimi_k2", 'functions.read:0{"path": "a"}'),
+    ("kimi_k3", 'tools call tool="read" index="1" argument key="path" type="string" a'),
+    ("deepseek_v3", 'functionread\n```json\n{"path": "a"}\n```'),
+    ("apertus", '[{"read": {"path": "a"}}]'),
+    ("glm", "read\n<arg_key>path</arg_key>\n<arg_value>a</arg_value>"),
+    ("hunyuan", "read<arg_key>path</arg_key><arg_value>a</arg_value>"),
+    ("k2_horizon", "read\n<ifm|arg_key>path</ifm|arg_key><ifm|arg_value>a</ifm|arg_value>"),
+    ("forge", "&lt;tool&gt;&lt;tool_name&gt;read&lt;/tool_name&gt;&lt;/tool&gt;"),
+    ("qwen3_coder", "&lt;function=read&gt;"),
+    ("invoke", "&lt;invoke name=&quot;read&quot;&gt;"),
+    ("invoke", "I read.\n<function_calls>\n<inv name>\n</function_calls>"),
+    ("qwen3_coder", "<tool_call>\n<functio>\n<parameter=path>\na\n</parameter>\n</function>\n</tool_call>"),
+    ("seed_oss", "<seed:tool\n<parameter=path>a</parameter>\n</function>\n</seed:tool_call>"),
+    ("minimax_m2", '<minimax:tool"read">\n<parameter name="path">a</parameter>\n</invoke>'),
+    ("harmony", '<|chnel|>json<|message|>{"path": "a"}<|call|>'),
+    ("llama3_json", 'Sure.\n{"nme": "read", "parameters": {"path": "a"}}'),
+    ("llama3_json", '{"name": "raed", "parameters": {"path": "a"}}'),
+]
+"""What is left of calls whose beginning is damaged, or whose tokens were dropped."""
+
+
+@pytest.mark.parametrize("size", [1, 5, 1_000])
+@pytest.mark.parametrize(("dialect", "text"), PARTS)
+def test_a_part_of_a_call_is_noticed(dialect: str, text: str, size: int) -> None:
+    (notice, *_) = told(text, size, dialect)
+    assert notice.code is xt.Code.FOREIGN_CALL and notice.notation == dialect
+    assert not told(f"`{text}`".replace("\n", " ").replace("```", ""), size, dialect)
+
+
+@pytest.mark.parametrize("dialect", ["forge", "hermes", "llama3_json", "qwen3_coder", "apertus", "pythonic"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "call:reader{x} and recall:read me, read {x}",
+        'The keys of {"read": 1, "path": "a"} and {"path": {"read": 1}}.',
+        "Use [read](path=1), read(path) or read(x=1).",
+        "&lt;path&gt; and &lt;tool&gt; tags are for those who read it.",
+        '{"name": "Ada", "age": 36}',
+    ],
+)
+def test_what_only_looks_like_a_part_of_a_call_is_not_noticed(dialect: str, text: str) -> None:
+    assert not told(text, 1_000, dialect) and not told(text, 1, dialect)

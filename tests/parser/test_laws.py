@@ -60,7 +60,17 @@ STARTS = tuple(
 """Marks with which calls of other dialects begin."""
 NEXT = re.compile(r"[,{]|[A-Za-z_][\w.]*[ \t\r\n]*\(")
 """What another call of a list begins with, or of calls in Python."""
-MARKS = tuple(mark for dialect in dialects.all() for mark in dialect.turn_ends)
+MARKS = tuple(
+    mark
+    for dialect in dialects.all()
+    for mark in (
+        *dialect.turn_ends,
+        *dialect.strays,
+        *dialect.frame,
+        *(f"</{tag}>" for tag in dialect.reasoning),
+        *(form.opener for form in dialect.forms if form.many and form.closer),  # empty sections
+    )
+)
 
 Seen = list[tuple[Any, ...]]
 SPACE = " \t\r\n"

@@ -9,6 +9,9 @@ from functools import lru_cache
 
 from xmltools.errors import Code, XMLToolsError
 
+_TOKEN = re.compile("[|｜▁]|<\\]|:tool_call")
+"""What is in a token, and not in other tags."""
+
 
 class Body(StrEnum):
     """What a call consists of, and so which reader reads it."""
@@ -251,6 +254,11 @@ class Dialect:
     """Whether white space next to calls and to tags of reasoning only lays them out, and is no text."""
     turn_ends: tuple[str, ...] = ()
     """Tokens that end a turn, or a part of it. They are no text."""
+    leftovers: tuple[str, ...] = ()
+    """Tokens beside those in `strays` that are no text where they come without a call."""
+    frame: tuple[str, ...] = ()
+    """What some templates write around a reply: no text where nothing but white space comes before it, or, for an end
+    tag, after it."""
     pairs: Pairs | None = None
     writing: Writing | None = None
     """How calls are written, if that is known. Of several forms the first that has it is written."""
@@ -423,6 +431,18 @@ class Dialect:
     def thought_ends(self) -> tuple[str, ...]:
         """The tags and delimiters that end reasoning."""
         return (*(f"</{tag}>" for tag in self.reasoning), *(end for _, end in self.thoughts))
+
+    @property
+    def strays(self) -> tuple[str, ...]:
+        """Tokens that are no text where they come without a call: those that end calls, sections without one, and what
+        models for another dialect, Harmony's, write between calls."""
+        sure = [form for form in self.forms if form.is_sure]
+        ends = [form.closer for form in sure]
+        ends += [form.pairs.end.lstrip("`") for form in sure if form.pairs is not None]
+        tokens = ("<|call|>", "<|start|>assistant", *self.leftovers, *filter(_TOKEN.search, ends))
+        sections = [form for form in self.forms if form.many and form.closer and not form.is_bare]
+        empty = (f"{form.opener}{gap}{form.closer}" for form in sections for gap in ("", "\n", "\n\n", " ", "[]"))
+        return tuple(dict.fromkeys((*tokens, *empty)))
 
     @property
     def has_end(self) -> bool:

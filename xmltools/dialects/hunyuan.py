@@ -30,6 +30,7 @@ _V3 = Dialect(
     ends_reasoning=True,
     layout=True,
     turn_ends=("<|eos|>", "<｜hy_EOT｜>"),
+    frame=("<answer>", "</answer>"),  # of Hunyuan-A13B
     pairs=_PAIRS,
 )
 

@@ -18,6 +18,7 @@ KIMI_K2 = Dialect(
     reasoning=("think",),
     ends_reasoning=True,
     turn_ends=("<|im_end|>",),
+    leftovers=("<|tool_call_section_begin|>", "<|tool_call_section_end|>"),
     pairs=Pairs(
         name="<|tool_call_begin|>",
         name_end="<|tool_call_argument_begin|>",

@@ -17,6 +17,7 @@ _LIST = Dialect(
     reasoning=("think",),
     thoughts=(("[THINK]", "[/THINK]"),),
     turn_ends=("</s>",),
+    leftovers=("[/TOOL_CALLS]",),
     json_other_keys=("id",),
 )
 

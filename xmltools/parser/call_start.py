@@ -26,6 +26,7 @@ from xmltools.syntax.markup import (
     begins_with_field,
     opens_call,
     read_bare_name,
+    read_mark,
     read_opener,
     skip_space,
 )
@@ -76,6 +77,7 @@ class CallStarts:
         self.base = 0
         self.final = False
         self.counts_others = True
+        self.edges = (*starts.ends, *starts.dialect.frame[:1])  # what is no text at the beginning of the text
         # end tags of reasoning that may wait in vain for another one. The time for more would not be linear
         self.patience = 100
         self.is_long = False  # the run of white space that was read last is too long to be layout
@@ -89,6 +91,26 @@ class CallStarts:
         self.openers = starts.openers  # those that count now
         self._ends: dict[int, int] = {}  # of calls that were measured, by the places of their openers
 
+    def find_stray(self, text: str, at: int, word: str, *, is_blank: bool) -> int | Answer:
+        """The place after a token without a call, or, if nothing else comes before it (`is_blank`) or after it, what
+        frames the reply."""
+        dialect, end = self.starts.dialect, at + len(word)
+        if word in dialect.frame[1:]:
+            token = read_mark(text, skip_space(text, end), dialect.turn_ends)
+            return NO if token is NO else end if token or self.final else MORE
+        return end if word in dialect.strays or (is_blank and word in self.edges) else NO
+
+    @property
+    def is_first(self) -> bool:
+        """Whether something may open that counts only where the reply begins."""
+        return self.openers is not self.starts.later
+
+    def begins_later(self, text: str, at: int, word: str) -> int | bool | None:
+        """Does JSON that calls a given tool begin with a bracket at `at`, though text comes before it?"""
+        forms = forms_at(self.starts.calls, word) + forms_at(self.starts.others, word)
+        form = next(form for form in forms if form.pairs is None)
+        return self.confirm(form, text, at, word) and self._names_tool(form, text, at, -1)
+
     def find(self, text: str, at: int, word: str) -> Start | Answer:
         """The start of a call at `at`, where `<word` is, or a delimiter."""
         is_fenced = self.shown.fence
@@ -99,6 +121,9 @@ class CallStarts:
         is_sure = own and own[0].is_sure and word == own[0].opener and not is_fenced
         for form in own if is_sure or not self.counts_others else own + forms_at(self.starts.others, word):
             is_own = form in own
+            may_be_late = is_own or (is_fenced and not self.shown.line.strip())
+            if form.is_bare and not (self.is_first or may_be_late):
+                continue
             if not is_own and form.arguments and word != form.block:
                 continue
             end = self.confirm(form, text, at, word, is_own=is_own)

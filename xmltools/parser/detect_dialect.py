@@ -82,10 +82,11 @@ def _may_begin(form: Dialect, text: str, tools: list[Tool]) -> bool:
     return False
 
 
+_OF_OTHERS = {Code.JSON_ARGUMENTS, Code.STRAY_TEXT}
 _NEAR = 64
 """Characters after a delimiter in which JSON would begin."""
 
 
 def _is_own(call: ToolCall) -> bool:
-    """Is the call written as in its dialect? JSON in place of pairs is how others write."""
-    return call.dialect == FORGE.name or all(repair.code is not Code.JSON_ARGUMENTS for repair in call.repairs)
+    """Is the call written as in its dialect? JSON in place of pairs, or after other text, is how others write."""
+    return call.dialect == FORGE.name or _OF_OTHERS.isdisjoint(repair.code for repair in call.repairs)

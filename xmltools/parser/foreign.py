@@ -46,6 +46,10 @@ _S: Final = f"{SPACE}*"
 _S64: Final = f"{SPACE}{{0,64}}"
 _NAME: Final = f"(?P<name>[^{SPACES}<>\"'/={{}}]{{1,256}})"
 
+_SIGNS: Final = "<[{(=&"
+"""One of them is in each text in which a call begins."""
+_KEYED = late_pattern(rf'\[ARGS\]{_S64}{{{_S64}"(?P<key>[\w.-]{{1,256}}+)"')
+"""The same, with the name of an argument."""
 _AHEAD: Final = 2 * _HEAD_LENGTH
 """Characters that decide whether a call begins: another one may begin before the name in an attempt."""
 _NO_TOOLS: Final = Toolbox(())
@@ -172,6 +176,35 @@ def _forms(dialect: Dialect) -> dict[str, list[Dialect]]:
     return found
 
 
+def _parts(dialect: Dialect, names: tuple[str, ...]) -> dict[str, str]:
+    """Patterns of parts of calls, with a `tool` of these names or the `key` of an argument, or both, by text in them:
+    what is left where an engine drops tokens, and delimiters of the dialect itself after a start that is damaged."""
+    key = r"(?P<key>[\w.-]{1,256}+)"
+    quote, is_bare = '"?' * dialect.json_name_is_key, any(form.is_bare for form in dialect.forms)
+    any_name = "|".join(map(re.escape, names))
+    words = rf"(?:{_WORDS}|&[lg]t;|&quot;|[|｜\s/\"'=:{{\[]){{1,30}}+"
+    found = {"&lt;": rf"&lt;[|｜]?{words}(?P<tool>{any_name})(?=&|[\"'({SPACES}])"}
+    for name in map(re.escape, names):  # a pattern that begins with a word is found fast
+        begins = rf"(?<=\[{name})(?<![^\n]\[{name})" + rf"|(?<![^\n]{name})" * is_bare
+        found[name] = (
+            rf'(?P<tool>{name})(?:(?<=call:{name}){{|(?<=call tool="{name})"|(?:{begins})\({_S64}\w+{_S64}='
+            rf"|(?<![\w/-]{name}){quote}(?::\d{{1,9}}|:(?={SPACE}))?{_S64}(?:```\w{{0,9}}\n)?"
+            rf'{{{_S64}"{key}"{_S64}:)'
+        )
+    for form in dialect.forms:
+        pairs = form.pairs
+        if pairs is not None and pairs.key:
+            name = rf"[^<>\n]{{0,80}}?\b{pairs.key_attribute}=[\"']?" if pairs.key_attribute else _S64
+            found[pairs.key_start] = f"{re.escape(pairs.key_start)}{name}{key}"
+        elif pairs is not None and pairs.name_end not in ("", _ARGS):
+            found[pairs.name_end] = f"{re.escape(pairs.name_end)}{_S64}{{"
+        if pairs is not None and form.block and not form.is_sure:
+            found[form.opener] = rf"(?<![^\n]){re.escape(form.opener)}[ \t]{{0,64}}\r?\n(?!{_S}(?:\Z|{{))"
+        if form.is_bare and pairs is None:
+            found['": {'] = rf'{{{_S64}"\w{{1,64}}"{_S64}:{_S64}"[^"\n]{{1,256}}",{_S64}"\w*(?:arame|argum)\w*"{_S64}:'
+    return {lead: f"{text}(?P<part>)" for lead, text in found.items()}
+
+
 @lru_cache(maxsize=64)
 def _beginnings(dialect: Dialect, names: tuple[str, ...], own: tuple[str, ...]) -> dict[str, re.Pattern[str]]:
     """Patterns of what a call in another notation begins with, by a part that is in each text with one. The group is
@@ -188,7 +221,8 @@ def _beginnings(dialect: Dialect, names: tuple[str, ...], own: tuple[str, ...]) 
     tags = [f"({'|'.join(words)}){end}", *map(re.escape, tags), _TRIGGER]
     key, name = ("|".join(map(re.escape, sorted(each))) or "(?!)" for each in (dialect.json_tool_names, names))
     before = rf'(?:type"{_S}+:{_S}+"function"|(?:tool_call_)?id"{_S}+:{_S}+"[\w.:-]{{0,64}}+"){_S}+,{_S}+"'
-    found = {delimiter: re.escape(delimiter) for delimiter in _forms(dialect) if delimiter[0] != "<"} | {
+    found = _parts(dialect, names) if names else {}
+    found |= {delimiter: re.escape(delimiter) for delimiter in _forms(dialect) if delimiter[0] != "<"} | {
         _ARGS: rf"{re.escape(_ARGS)}{_S}(?={{)",
         _TO: _TO_CALL,
         ":invoke": rf"<([\w.-]{{1,64}}+:invoke){end}",
@@ -261,7 +295,7 @@ class ForeignCalls:
         handed, taken = 0, len(text) - behind
         if taken < behind:
             return 0  # little is new
-        if self._left and (self._call is not None or "<" in text or "[" in text or "{" in text or _TO in text):
+        if self._left and (self._call is not None or any(sign in text for sign in _SIGNS)):
             handed, taken = self._search(text, behind)
         if not is_last:
             self._prose.take(text[handed:taken])
@@ -318,7 +352,10 @@ class ForeignCalls:
         later; and where to go on if it does not count. A call that begins before the name in an attempt (`is_inner`)
         comes first."""
         while (found := self._next(at)) and (start := found.start()) < stop:
-            call = self._head(found, start)
+            if "part" in found.re.groupindex:
+                call = (not is_inner and self._part(found)) or start + 1
+            else:
+                call = self._head(found, start)
             if isinstance(call, int):
                 at = start + 1 if is_inner else call
                 attempt = None if is_inner else self._attempt(start)
@@ -372,6 +409,16 @@ class ForeignCalls:
                 return ForeignCall(notation, name, start, head.end(), ends, scanner=scanner)
         return end
 
+    def _part(self, found: re.Match[str]) -> ForeignCall | None:
+        """A part of a call without its beginning. If it names an argument, a given tool must have that."""
+        parts, tools = found.groupdict(), self._tools
+        name, key = parts.get("tool"), parts.get("key")
+        shapes = [tools.guess(each, None, self._dialect.default_server) for each in ([name] if name else tools.names)]
+        if key and not any(shape and shape.has_property(key) for shape in shapes):
+            return None
+        ends = "|".join(re.escape(form.closer) for form in self._dialect.forms if form.closer)
+        return ForeignCall(self._dialect.name, name, found.start(), found.end(), ends, is_attempt=True)
+
     def _tag(self, start: int) -> ForeignCall | int:
         """A call that is an element named as its tool."""
         tag = _TOOL_TAG.match(self._text, start, start + _HEAD_LENGTH)
@@ -391,12 +438,12 @@ class ForeignCalls:
         at = found.start()
         is_to = found.lastindex
         named = found if is_to else _LAST_NAME.search(self._text, max(0, at - NAME_LENGTH - 1), at)
-        if named is None:
-            return None
-        name = self._tools.resolve(named[1].rstrip(".:/-"))
+        name = named and self._tools.resolve(named[1].rstrip(".:/-"))
+        if named is None or name is None:
+            is_word = self._text[at - 1 : at].isalnum() and named is None  # it is escaped, or no name at all
+            part = None if is_to or is_word else _KEYED.match(self._text, at)
+            return part and self._part(part)
         start, notation = (at + 1, "harmony") if is_to else (named.start(), "mistral")
-        if name is None:
-            return None
         return ForeignCall(notation, name, start, found.end(), is_attempt=True, scanner=_object())
 
     def _attempt(self, at: int) -> ForeignCall | None:
@@ -485,7 +532,9 @@ class ForeignCalls:
             is_tool = name and (self._calls.toolbox is None or self._tools.resolve(name))
             is_call = is_tool and not scanner.names.keys().isdisjoint(self._dialect.json_arguments_names)
             if notation == "json" and (scanner.error or not is_call):
-                return
+                if not (is_tool and scanner.error and self._dialect.is_bare):
+                    return
+                is_whole = False
         self._left -= 1
         of = f" of {name!r:.100}" if name else ""
         rest = "" if is_whole else ", whose end is missing,"

@@ -54,16 +54,17 @@ class HeldCalls:
         self._source: list[str] = []  # the held text
         self._notices: list[Noticed] = []  # of the calls in it
 
-    def hold(self, place: int, prose: Shown) -> None:
-        """A call begins at `place` in the stream, after this text: hold it back if it may not count."""
-        marker = prose.fence if self._waits else ""
-        if marker or self.region is not None:
+    def hold(self, place: int, prose: Shown, is_late: bool) -> None:
+        """A call begins at `place` in the stream, after this text: hold it back if it may not count. `is_late`: it has
+        no delimiter, and does not begin the reply."""
+        marker = prose.fence if self._waits or is_late else ""
+        if marker or is_late or self.region is not None:
             if not self.is_waiting:
                 self.is_waiting = True
                 self._first, self._start = len(self._events), place
             self._marker, self._tail = marker, ""
-            self.is_thought = not marker
-            self.is_shown |= prose.is_nested
+            self.is_thought = not (marker or is_late)
+            self.is_shown |= prose.is_nested or (is_late and prose.marker != "" and prose.line.strip() != "")
 
     def add(self, event: Event, text: str) -> None:
         """Take the event of text outside calls. How much white space follows the last of it does not matter."""
@@ -88,9 +89,10 @@ class HeldCalls:
             return
         self._source.append(block.source_of(block.start, end))
         self._tail = ""
-        self.is_shown |= end - self._start > block.reading.limits.block_size
-        message = f"a call of {block.name or 'no tool'!r:.100} in a code fence was only shown: it stayed text"
-        notice = Notice(Code.SHOWN_CALL, (block.start, end), message, block.dialect.name, block.name, is_call, True)
+        dialect, is_fenced = block.dialect, self._marker != ""
+        self.is_shown |= (dialect.is_bare and not is_call) or end - self._start > block.reading.limits.block_size
+        message = f"a call of {block.name or 'no tool'!r:.100} was only shown: it stayed text"
+        notice = Notice(Code.SHOWN_CALL, (block.start, end), message, dialect.name, block.name, is_call, is_fenced)
         self._notices.append(Noticed(notice))
 
     def show(self) -> Reasoning | None:

@@ -124,7 +124,8 @@ def read_json_end(block: Block, text: str, at: int) -> int:
     )
     if more is MORE:
         return -1
-    if (more or here == at) and text.startswith("}", here) and not (json.lacks_brace or json.extra_brace):
+    is_stray = text.startswith("}", here) and not block.is_late  # where text may hold more JSON, it is part of that
+    if (more or here == at) and is_stray and not (json.lacks_brace or json.extra_brace):
         json.extra_brace = True
         block.note(Code.JSON_EXTRA_BRACE, block.base + here, "dropped a closing brace that closed nothing")
         return here + 1

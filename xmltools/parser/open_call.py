@@ -421,6 +421,12 @@ class Block:
         """Whether it is in reasoning that was not closed before it."""
         return (Code.MISSING_END_TAG, self.start) in self.repairs
 
+    @property
+    def is_late(self) -> bool:
+        """Whether it has no delimiter, and does not begin the reply: it counts only if nothing is wrong with it."""
+        codes = Code.STRAY_TEXT, Code.CODE_FENCE
+        return self.dialect.is_bare and any((code, self.start) in self.repairs for code in codes)
+
     def note_missing(self, end: str, place: int, owner: int) -> None:
         """Record that this end tag, or another delimiter, is not at `place`."""
         self.note(Code.MISSING_END_TAG, place, f"{end} is missing", owner)
@@ -708,6 +714,9 @@ def skip_broken(block: Block, text: str, at: int) -> int:
     call, or, without an end delimiter, to the end of the turn; in open reasoning, no further than to the end of that.
     Arguments on the way are read: examples in them are not the next call."""
     dialect, own = block.dialect, block.delimiters
+    if block.is_late:
+        block.done = True
+        return at
     ends_itself = block.is_bare or not dialect.has_end
     fields = f"closer{' end' * (ends_itself or dialect.many)}{' turn_ends' * (not dialect.has_end)}"
     fields += " thought_ends" * block.in_reasoning

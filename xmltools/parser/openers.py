@@ -6,13 +6,18 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from xmltools.dialects import Body, Dialect, forms_for
 from xmltools.dialects.reasoning_tags import refuse_tag_of_calls
 from xmltools.errors import XMLToolsError
 from xmltools.parser.fences import CLOSING
 from xmltools.syntax.markup import SPACES
+
+_W: Final = f"[{SPACES}]{{0,64}}+"
+_KEY: Final = rf"(?:name|tool_name|tool|function|type)[\"'](?!{_W}:{_W}[\[{{])"
+_AFTER_BRACKET: Final = rf"(?=(?:(?<=\[){_W}(?:\{{|\Z))?+{_W}(?:\Z|[\"'](?:\w{{0,9}}+\Z|{_KEY})))"
+"""How a call in JSON goes on, or what the end of the text cuts off of that."""
 
 
 class Cuts:
@@ -57,18 +62,22 @@ class Openers(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def make_openers(starts: tuple[str, ...], tokens: tuple[str, ...] = (), layout: bool = False) -> Openers:
+def make_openers(
+    starts: tuple[str, ...], tokens: tuple[str, ...] = (), layout: bool = False, is_later: bool = False
+) -> Openers:
     """`starts` are names of elements and delimiters, `tokens` other delimiters. `layout`: white space before
-    them is not text."""
+    them is not text. `is_later`: it takes more than a bracket to begin a call."""
     words = [start for start in starts if not _is_mark(start)]
     marks = sorted((*filter(_is_mark, starts), *tokens), key=len, reverse=True)
     firsts = [*(f"<{first}" for word in words for first in (word[0].lower(), word[0].upper())), *marks]
-    pairs = {pair for each in firsts for pair in (re.escape(each[:2]), rf"{re.escape(each[0])}\Z")}
+    after = _AFTER_BRACKET * is_later
+    wholes = (re.escape(each[:2]) + after * (each in "[{") for each in firsts)
+    pairs = {*wholes, *(rf"{re.escape(each[0])}\Z" for each in firsts)}
     begins = "|".join(sorted(pairs)) or "(?!)"
     if layout:
         begins = rf"(?<![{SPACES}])[{SPACES}]+(?:{begins}|\Z)|{begins}"
     return Openers(
-        re.compile(_any_mark(f"({_any_name(words)})[>/{SPACES}]", marks)),
+        re.compile(_any_mark(f"({_any_name(words)})[>/{SPACES}]", marks, after)),
         Cuts([*(f"<{word}>" for word in words), *marks]),
         not all(mark.startswith("<") for mark in marks),
         re.compile(begins),
@@ -84,11 +93,12 @@ def _any_name(words: Iterable[str]) -> str:
     return f"(?ai:{_any_of(words)})"
 
 
-def _any_mark(tag: str, marks: Iterable[str]) -> str:
+def _any_mark(tag: str, marks: Iterable[str], after_bracket: str = "") -> str:
     """A pattern of what follows the `<` of a tag, and of delimiters. If it can, it begins with a character: it is found
     ten times as fast then."""
     after = [tag, *(re.escape(mark[1:]) for mark in marks if mark[0] == "<")]
-    return "|".join((f"<(?:{'|'.join(after)})", *(re.escape(mark) for mark in marks if mark[0] != "<")))
+    others = (re.escape(mark) + after_bracket * (mark in "[{") for mark in marks if mark[0] != "<")
+    return "|".join((f"<(?:{'|'.join(after)})", *others))
 
 
 def _is_mark(start: str) -> bool:
@@ -165,6 +175,10 @@ class Starts(NamedTuple):
     """Delimiters that end reasoning, by those that begin it."""
     other_thoughts: frozenset[str]
     """Of these and of the reasoning elements, those of other dialects, in small letters."""
+    strays: frozenset[str]
+    """Words that may be no text where they come without a call."""
+    ends: tuple[str, ...]
+    """Of these, end tags of reasoning."""
     openers: Openers
     """All of them."""
     later: Openers
@@ -201,11 +215,16 @@ def starts_of(
     calls = forms_by_start((dialect,), tags, names, is_own=True)
     others = forms_by_start(beside, tags, names, is_own=False)
     starts = tuple(dict.fromkeys((*calls, *others)))
-    tokens = (*dialect.turn_ends, *thoughts)
+    ends = tuple(f"</{tag}>" for tag in tags)
+    strays = (*dialect.strays, *dialect.frame, *ends)
+    tokens = (*dialect.turn_ends, *thoughts, *strays)
     later = [
         start
         for start in starts
-        if not all(form.is_first or form.is_bare for form in calls.get(start, []) + others.get(start, []))
+        if not all(
+            form.is_first or (form.is_bare and not (form.pairs is None and names))
+            for form in calls.get(start, []) + others.get(start, [])
+        )
     ]
     # The name in the tag that a call begins with.
     words = tuple(re.split(f":?[>={SPACES}]", start.removeprefix("<"))[0] for start in starts)
@@ -215,8 +234,10 @@ def starts_of(
         others,
         thoughts,
         frozenset(map(str.lower, (*other_tags, *thoughts))).difference(start.lower() for start, _ in dialect.thoughts),
+        frozenset(strays),
+        ends,
         make_openers((*starts, *tags), tokens, dialect.layout),
-        make_openers((*later, *tags), tokens, dialect.layout),
+        make_openers((*later, *tags), tokens, dialect.layout, "{" in later),
         words,
         (*words[: len(calls)], *tags),
     )

@@ -81,17 +81,12 @@ class Outside:
         return self._region is not None
 
     @property
-    def is_first(self) -> bool:
-        """Whether something may open that counts only where the reply begins."""
-        return self.calls.openers is not self._starts.later
-
-    @property
     def is_plain_prose(self) -> bool:
         """Whether a text without `openers.begins` is text, except for white space at its end where that may lay out."""
         return not (
             self._region
             or self.brackets
-            or self.is_first
+            or self.calls.is_first
             or self.is_after
             or self.calls.is_long
             or self.held.is_waiting
@@ -153,6 +148,7 @@ class Outside:
         self._foreign.at = place
         self.is_after = self._starts.dialect.layout
         self._is_blank = True
+        self.calls.edges = self._starts.dialect.frame[:1]
         self.calls.is_long = False
 
     def take_space(self, text: str, at: int, end: int) -> None:
@@ -219,7 +215,7 @@ class Outside:
             if self.held.is_thought and piece.strip(SPACES):
                 self.held.is_shown = True
                 return at
-            if self.is_first and piece.strip(SPACES):
+            if self.calls.is_first and piece.strip(SPACES):
                 self._end_first()
             self.pieces.append(piece)
             self.held.add(TextDelta.make(piece, self.calls.base + at), piece)
@@ -269,8 +265,13 @@ class Outside:
 
     def _read_opener(self, text: str, at: int, lead: int, word: str) -> int:
         """An opener, or a token that ends the turn, at `at`, after white space from `lead` on that lays it out."""
-        self.gather()
         prose, calls, starts = self._prose, self.calls, self._starts
+        if word in "[{" and not calls.is_first and not (named := calls.begins_later(text, at, word)):
+            if named is MORE:
+                return -1
+            self.is_after = False
+            return self.emit_text(text, lead, at + 1)
+        self.gather()
         if lead < at:
             prose.take_early(text[lead:at])
         prose.settle()
@@ -286,6 +287,16 @@ class Outside:
             return end
         if prose.is_escaped or prose.quoted:
             return self.emit_text(text, lead, at + 1)
+        if word in starts.strays:
+            stray = calls.find_stray(text, at, word, is_blank=self._is_blank and not self.held.is_waiting)
+            if stray is MORE:
+                return -1
+            if stray and not (lead < at or prose.may_hide or prose.fence or self._foreign.is_open):
+                self._skip(text, at, stray)
+                self.is_after = self._is_blank and starts.dialect.layout
+                return stray
+            self.is_after = False
+            return self.emit_text(text, lead, max(at, lead + 1))
         is_call = bool(forms_at(starts.calls, word) or forms_at(starts.others, word))
         calls.counts_others = starts.others != {} and not (self._is_copied or self._foreign.is_open)
         start = calls.find(text, at, word) if is_call else self._find_region(text, at, word)
@@ -304,9 +315,9 @@ class Outside:
         if isinstance(start, int):
             return self._open_region(text, at, lead, word, start)
         self.end_text()
-        self.held.hold(calls.base + lead, prose)
-        self._skip(text, lead, at)
         dialect, end = start
+        self.held.hold(calls.base + lead, prose, dialect.is_bare and not calls.is_first)
+        self._skip(text, lead, at)
         self.opening = Opening(calls.base + at, max(end - at, 0), word, dialect)
         return at
 

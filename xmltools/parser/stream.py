@@ -349,6 +349,8 @@ class Parser:
             block.give_up(Code.LIMIT_EXCEEDED, message, block.start)
         if self._outside.is_fenced:
             block.note_opener(Code.CODE_FENCE, "the block was in a code fence")
+        elif dialect.is_bare and self._held.is_waiting:
+            block.note_opener(Code.STRAY_TEXT, "text came before the call")
         if self._held.region is not None:
             block.note_opener(Code.MISSING_END_TAG, "the reasoning before the call was not closed")
         if self._decided and dialect.pairs is not None:
@@ -407,7 +409,13 @@ class Parser:
             self._spent = True
         if block.dialect.in_line and text[end - base - 1 : end - base] == "\n":
             self._outside.begin_line()
-        verdict = conclude(block, end, text, base, self._held.refusal * self._outside.is_fenced or self._strict)
+        verdict = conclude(
+            block,
+            end,
+            text,
+            base,
+            self._held.refusal * (self._outside.is_fenced or block.dialect.is_bare) or self._strict,
+        )
         if self._held.is_waiting:
             self._held.keep(block, end, is_call=isinstance(verdict, ToolCall))
         self._reading.text = ""

@@ -220,7 +220,8 @@ def _turns() -> Iterator[tuple[str, str]]:
 
 
 def _turns_of(dialect: Dialect) -> Iterator[tuple[str, str]]:
-    return (_token(token.strip()) for token in (*dialect.turn_ends, *chain.from_iterable(dialect.thoughts)))
+    tokens = (*dialect.turn_ends, *dialect.strays, *dialect.frame, *chain.from_iterable(dialect.thoughts))
+    return (_token(token.strip()) for token in tokens)
 
 
 def _plain_frames(form: ResultForm) -> Iterator[str]:

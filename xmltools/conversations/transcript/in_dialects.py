@@ -35,7 +35,7 @@ _AMPERSAND = re.compile(r"&(?=(?:amp;)*#0\d{3};)")
 _HIDDEN_AMPERSAND = re.compile(r"&amp;(?=(?:amp;)*#0\d{3};)")
 _EDGES = re.compile(rf"\A[{SPACES}]|[{SPACES}]\Z")
 _FIRST = re.compile(rf"(?<=\A)([{SPACES}]*)([\[{{]|to=)")
-_BEGINS_CODE = re.compile(r"[`~\\]|<(?=!)")
+_BEGINS_CODE = re.compile(r"[`~\\]|<(?=!)|\{(?=\s*[\"'])")
 
 _Segment = TextDelta | CallFailed | ReasoningDelta | CallCompleted
 
