@@ -328,15 +328,33 @@ def test_what_a_grammar_expresses_is_no_issue(schema: Any, format: str) -> None:
 @pytest.mark.parametrize(
     "schema",
     [
-        {"anyOf": [{"const": "a"}, {}], "oneOf": [{"type": "null"}]},
-        {"anyOf": [{"const": ""}], "oneOf": [{"type": "object"}, {"type": "array"}]},
         {"anyOf": [{"anyOf": [STRING, {"type": "integer"}], "oneOf": [{"type": "null"}]}, {"type": "boolean"}]},
         {"oneOf": [{"type": "null"}, STRING], "allOf": [{"oneOf": [{"type": "null"}, {"type": "integer"}]}]},
     ],
 )
-def test_alternatives_beside_others_are_an_issue(schema: Any, dialect: str, format: str) -> None:
+def test_alternatives_of_a_type_beside_others_are_an_issue(schema: Any, dialect: str, format: str) -> None:
     issues = grammar_issues([tool(v=schema)], format, dialect=dialect)
     assert "f.v: oneOf: is not enforced" in [str(issue) for issue in issues]
+
+
+@every_format
+@pytest.mark.parametrize(
+    ("schema", "good", "bad"),
+    [
+        ({"anyOf": [{"const": "a"}, {}], "oneOf": [{"type": "null"}]}, "null", "a"),
+        ({"anyOf": [{"required": ["a"]}], "oneOf": [{"properties": {"a": {"const": 1}}}]}, "<a>1</a>", ""),
+        (
+            {"allOf": [{"anyOf": [{"required": ["a"]}]}, {"oneOf": [{"required": ["b"]}]}]},
+            "<b>1</b><a>1</a>",
+            "<a>1</a>",
+        ),
+    ],
+)
+def test_alternatives_beside_others_hold_together(schema: Any, good: str, bad: str, format: str) -> None:
+    given = [tool(v={"properties": {"a": {"const": 1}, "b": {"const": 1}}, **schema} if "<" in good else schema)]
+    assert not any("is not enforced" in issue.message for issue in grammar_issues(given, format))
+    engine = judge(given, format)
+    assert engine.accepts(block(f"<v>{good}</v>")) and not engine.accepts(block(f"<v>{bad}</v>"))
 
 
 @every_format

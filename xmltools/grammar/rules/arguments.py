@@ -76,7 +76,7 @@ class Builder(Rules):
         for word in ("enum", "const"):  # of a value that is no object these make another shape
             if any(word in part for part in tool.shape.parts):
                 report.add("", word, "is not enforced")
-        inner = self.contents(tool.shape, FORGE.arguments, "")
+        inner = self.contents(tool.shape.forms, FORGE.arguments, "")
         self.fill_later()
         return inner
 
