@@ -274,7 +274,8 @@ class DialectCalls(Rules):
             return [self._spaced(literal(value))]
         if not self._text.framing:
             return [literal(value)]
-        return [] if value.endswith("\r") else [sequence(literal("\n"), literal(value), literal("\n"))]
+        framed = sequence(literal("\n"), literal(value), literal("\n"))
+        return [] if value.endswith("\r") else [framed] if value else [framed, literal("")]
 
 
 def _is_container(shape: Shape) -> bool:
