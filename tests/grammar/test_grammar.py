@@ -398,6 +398,13 @@ def test_each_form_of_arguments_is_allowed_and_no_other(format: str, arguments: 
             assert judge(given, format).accepts(text) is fits
 
 
+def test_a_name_that_only_an_attribute_says_is_left_out_if_any_form_has_an_element_for_it() -> None:
+    forms = [{"properties": {"argument": STRING}, "required": ["argument"]}, {"properties": {"x y": STRING}}]
+    for parameters, place in (({"anyOf": forms}, "x y"), ({"properties": {"o": {"anyOf": forms}}}, "o.x y")):
+        issues = grammar_issues([Tool(name="f", parameters=parameters)], "gbnf")
+        assert [(issue.place, issue.keyword) for issue in issues] == [(place, "properties")]
+
+
 @every_format
 def test_a_call_without_arguments_is_allowed_if_one_of_the_forms_needs_none(format: str) -> None:
     bare = "<tool>\n<tool_name>f</tool_name>\n</tool>"
