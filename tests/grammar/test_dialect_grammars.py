@@ -63,6 +63,52 @@ def call(dialect: str, name: str, arguments: dict[str, Any], gap: str = "") -> s
     return write(form_of(dialect), name, arguments, gap)
 
 
+# Tools whose arguments have several forms
+
+
+FORMS = Tool(
+    name="set",
+    parameters={
+        "type": "object",
+        "properties": {"path": {"type": "string"}},
+        "required": ["path"],
+        "oneOf": [
+            {"properties": {"kind": {"const": "text"}, "value": {"type": "string"}}, "required": ["kind", "value"]},
+            {"properties": {"kind": {"const": "count"}, "value": {"type": "integer"}}, "required": ["kind"]},
+        ],
+    },
+)
+
+
+@pytest.mark.parametrize("dialect", [*DIALECTS, *OTHERS])
+@every_format
+def test_each_form_of_the_arguments_is_allowed_and_no_other(dialect: str, format: str) -> None:
+    inner = FORMS.model_copy(update={"name": "put", "parameters": {"properties": {"o": FORMS.parameters}}})
+    tools = [FORMS, inner, Tool(name="or", parameters={"anyOf": [FORMS.parameters, {"type": "null"}]})]
+    of_forms = judge(tools, dialect, format)
+    assert grammar_issues(tools, format, dialect=dialect) == []
+    for name in ("set", "put", "or"):
+        for arguments, fits in (
+            ({"path": "a", "kind": "text", "value": "five"}, True),
+            ({"path": "a", "kind": "count", "value": 5}, True),
+            ({"path": "a", "kind": "count"}, True),
+            ({"path": "a", "kind": "count", "value": "five"}, False),
+            ({"path": "a", "kind": "text"}, False),
+            ({"path": "a"}, False),
+            ({"kind": "count"}, False),
+            ({}, False),
+        ):
+            told = {"o": arguments} if name == "put" else arguments
+            assert of_forms.accepts(call(dialect, name, told)) is fits, (name, told)
+
+
+@every_dialect
+@every_format
+def test_an_empty_word_of_an_enum_is_allowed(dialect: str, format: str) -> None:
+    tool = Tool(name="f", parameters={"properties": {"v": {"enum": ["", "a"]}}})
+    assert judge([tool], dialect, format).accepts(call(dialect, "f", {"v": ""}))
+
+
 # What an engine writes
 
 
@@ -133,7 +179,7 @@ def test_valid_calls_are_accepted(dialect: str, format: str) -> None:
 def is_simple(value: Any) -> bool:
     """Whether all write a value alike: it has no marks, nothing that JSON may escape, and no layout at its edges."""
     if isinstance(value, dict):
-        return all(map(is_simple, (*value, *value.values())))
+        return all(map(is_simple, (*value, *value.values()))) and not any("&" in name for name in value)
     if isinstance(value, list):
         return all(map(is_simple, value))
     if isinstance(value, str):

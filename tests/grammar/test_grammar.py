@@ -9,6 +9,7 @@ from typing import Any
 import jsonschema
 import pytest
 from support.grammar_laws import FORMATS, judge
+from support.relaxng_judge import Judge as RelaxNgJudge
 
 from xmltools.errors import XMLToolsError
 from xmltools.grammar import build_grammar, grammar_issues
@@ -328,15 +329,90 @@ def test_what_a_grammar_expresses_is_no_issue(schema: Any, format: str) -> None:
 @pytest.mark.parametrize(
     "schema",
     [
-        {"anyOf": [{"const": "a"}, {}], "oneOf": [{"type": "null"}]},
-        {"anyOf": [{"const": ""}], "oneOf": [{"type": "object"}, {"type": "array"}]},
         {"anyOf": [{"anyOf": [STRING, {"type": "integer"}], "oneOf": [{"type": "null"}]}, {"type": "boolean"}]},
         {"oneOf": [{"type": "null"}, STRING], "allOf": [{"oneOf": [{"type": "null"}, {"type": "integer"}]}]},
     ],
 )
-def test_alternatives_beside_others_are_an_issue(schema: Any, dialect: str, format: str) -> None:
+def test_alternatives_of_a_type_beside_others_are_an_issue(schema: Any, dialect: str, format: str) -> None:
     issues = grammar_issues([tool(v=schema)], format, dialect=dialect)
     assert "f.v: oneOf: is not enforced" in [str(issue) for issue in issues]
+
+
+@every_format
+@pytest.mark.parametrize(
+    ("schema", "good", "bad"),
+    [
+        ({"anyOf": [{"const": "a"}, {}], "oneOf": [{"type": "null"}]}, "null", "a"),
+        ({"anyOf": [{"required": ["a"]}], "oneOf": [{"properties": {"a": {"const": 1}}}]}, "<a>1</a>", ""),
+        (
+            {"allOf": [{"anyOf": [{"required": ["a"]}]}, {"oneOf": [{"required": ["b"]}]}]},
+            "<b>1</b><a>1</a>",
+            "<a>1</a>",
+        ),
+    ],
+)
+def test_alternatives_beside_others_hold_together(schema: Any, good: str, bad: str, format: str) -> None:
+    given = [tool(v={"properties": {"a": {"const": 1}, "b": {"const": 1}}, **schema} if "<" in good else schema)]
+    assert not any("is not enforced" in issue.message for issue in grammar_issues(given, format))
+    engine = judge(given, format)
+    assert engine.accepts(block(f"<v>{good}</v>")) and not engine.accepts(block(f"<v>{bad}</v>"))
+
+
+FORMS: dict[str, Any] = {
+    "type": "object",
+    "properties": {"path": STRING},
+    "required": ["path"],
+    "oneOf": [
+        {"properties": {"kind": {"const": "text"}, "value": STRING}, "required": ["kind", "value"]},
+        {"properties": {"kind": {"const": "count"}, "value": {"type": "integer"}}, "required": ["kind"]},
+    ],
+}
+PATH, TEXT, COUNT = "<path>a</path>", "<kind>text</kind>", "<kind>count</kind>"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fits"),
+    [
+        (f"{PATH}{TEXT}<value>five</value>", True),
+        (f"{PATH}{COUNT}<value>5</value>", True),
+        (f"{PATH}{COUNT}", True),
+        (f"{PATH}{COUNT}<value>five</value>", False),
+        (f"{PATH}{TEXT}", False),
+        (f"{PATH}<value>5</value>", False),
+        (COUNT, False),
+        ("", False),
+    ],
+)
+@pytest.mark.parametrize("format", [*FORMATS, "regex", "relaxng"])
+def test_each_form_of_arguments_is_allowed_and_no_other(format: str, arguments: str, fits: bool) -> None:
+    for parameters in (FORMS, {"anyOf": [FORMS, {"type": "null"}]}, {"properties": {"o": FORMS}, "required": ["o"]}):
+        given = [Tool(name="f", parameters=parameters)]
+        text = block(f"<o>{arguments}</o>" if "properties" in parameters and parameters is not FORMS else arguments)
+        assert len(parse(text, given).calls) == fits
+        if format == "regex":
+            assert bool(re.fullmatch(build_grammar(given, format), text)) is fits
+        elif format == "relaxng":
+            assert RelaxNgJudge(given[0]).accepts(text) is fits
+        else:
+            assert grammar_issues(given, format) == []
+            assert judge(given, format).accepts(text) is fits
+
+
+def test_a_name_that_only_an_attribute_says_is_left_out_if_any_form_has_an_element_for_it() -> None:
+    forms = [{"properties": {"argument": STRING}, "required": ["argument"]}, {"properties": {"x y": STRING}}]
+    for parameters, place in (({"anyOf": forms}, "x y"), ({"properties": {"o": {"anyOf": forms}}}, "o.x y")):
+        issues = grammar_issues([Tool(name="f", parameters=parameters)], "gbnf")
+        assert [(issue.place, issue.keyword) for issue in issues] == [(place, "properties")]
+
+
+@every_format
+def test_a_call_without_arguments_is_allowed_if_one_of_the_forms_needs_none(format: str) -> None:
+    bare = "<tool>\n<tool_name>f</tool_name>\n</tool>"
+    for others, fits in (({"required": ["b"]}, False), ({}, True)):
+        parameters = {"properties": {"a": STRING, "b": STRING}, "anyOf": [{"required": ["a"]}, others]}
+        given = Tool(name="f", parameters=parameters)
+        assert judge([given], format).accepts(bare) is RelaxNgJudge(given).accepts(bare) is fits
+        assert len(parse(bare, [given]).calls) == fits
 
 
 @every_format

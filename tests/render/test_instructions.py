@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from support.calls import FRAGMENTS, meant
 
 from xmltools import ENGLISH, FORGE, Message, Text, Tool, ToolCall, ToolResult, XMLToolsError, load_tools, parse
-from xmltools.render import render_instructions
+from xmltools.render import render_instructions, render_retry
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 LISTS = {"coding": "local", "office": "local", "knowledge": "graph"}
@@ -150,7 +150,6 @@ def test_an_object_in_whose_place_something_else_may_stand_is_told_with_its_argu
         ({}, "any"),
         ({"additionalProperties": {"type": "integer"}}, "integer"),
         ({"patternProperties": {"^y": {"type": "boolean"}}}, "boolean"),
-        ({"additionalProperties": False}, "any"),
     ],
 )
 def test_what_is_required_and_not_declared_is_told_too(more: dict[str, Any], words: str) -> None:
@@ -192,6 +191,106 @@ def test_alternatives_that_are_objects_are_told_apart() -> None:
         "  - form 2:",
         "    - path (string, optional)",
     ]
+
+
+FORMS: dict[str, Any] = {
+    "type": "object",
+    "properties": {"path": {**STRING, "description": "Where."}},
+    "required": ["path"],
+    "oneOf": [
+        {"properties": {"kind": {"const": "text"}, "value": STRING}, "required": ["kind", "value"]},
+        {"properties": {"kind": {"const": "count"}, "value": {"type": "integer"}}, "required": ["kind"]},
+    ],
+}
+TOLD = [
+    "- path (string, required): Where.",
+    "- form 1:",
+    '  - kind ("text", required)',
+    "  - value (string, required)",
+    "- form 2:",
+    '  - kind ("count", required)',
+    "  - value (integer, optional)",
+]
+IN_SHORT = ['path: string, kind: "text", value: string', 'path: string, kind: "count", value?: integer']
+
+
+def test_each_form_of_the_arguments_is_told_after_what_all_have() -> None:
+    given_tool = Tool(name="f", parameters=FORMS)
+    assert arguments_of(given_tool) == TOLD
+    compact = render_instructions([given_tool], style="compact")
+    assert f"- f({IN_SHORT[0]}) or f({IN_SHORT[1]})" in compact.split("\n")
+    typed = render_instructions([given_tool], style="compact", dialect="harmony")
+    first, second = (form.replace(", ", ",\n") for form in IN_SHORT)
+    assert f"type f = (_: {{\n{first},\n}} | {{\n{second},\n}}) => any;" in typed
+
+
+def test_what_has_no_value_is_not_told() -> None:
+    given_tool = tool({"x": STRING, "y": False}, required=["z"], additionalProperties=False)
+    assert arguments_of(given_tool) == ["- x (string, optional)"]
+
+
+def test_each_form_of_a_property_is_told() -> None:
+    given_tool = tool({"x": FORMS})
+    assert arguments_of(given_tool) == ["- x (object, optional)", *(f"  {line}" for line in TOLD)]
+    told = f"x?: {{{IN_SHORT[0]}}} | {{{IN_SHORT[1]}}}"
+    assert f"- f({told})" in render_instructions([given_tool], style="compact").split("\n")
+    assert f"\n{told},\n" in render_instructions([given_tool], dialect="harmony")
+
+
+def test_forms_that_only_ask_for_properties_are_told() -> None:
+    wanted = [{"required": ["a"]}, {"required": ["b"]}, {}]
+    assert arguments_of(tool({"a": STRING, "b": STRING, "c": STRING}, anyOf=wanted)) == [
+        "- c (string, optional)",
+        "- form 1:",
+        "  - a (string, required)",
+        "  - b (string, optional)",
+        "- form 2:",
+        "  - a (string, optional)",
+        "  - b (string, required)",
+        "- form 3:",
+        "  - a (string, optional)",
+        "  - b (string, optional)",
+    ]
+    less = tool({"a": STRING}, anyOf=[{"properties": {"b": STRING}}, {"minProperties": 1}])
+    assert arguments_of(less) == [
+        "- a (string, optional)",
+        "- form 1:",
+        "  - b (string, optional)",
+        "- form 2: nothing more",
+    ]
+
+
+def test_alternatives_of_arguments_that_are_no_objects_are_dropped() -> None:
+    one = {"type": "object", "properties": {"a": STRING}}
+    for others in ({"nullable": True, **one}, {"anyOf": [{"type": "null"}, one]}, {"oneOf": [False, STRING, one]}):
+        assert arguments_of(Tool(name="f", parameters=others)) == ["- a (string, optional)"]
+
+
+def test_properties_under_a_condition_are_told() -> None:
+    more = {"if": {"required": ["x"]}, "then": {"properties": {"y": STRING}}}
+    assert arguments_of(tool({"x": STRING}, **more)) == ["- x (string, optional)", "- y (string, optional)"]
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"examples": ["x"]},
+        {"examples": [["x"]], "properties": {"a": STRING}},
+        {"type": ["object", "string"], "default": "x"},
+        {"type": ["object", "array"], "default": [1]},
+        {"anyOf": [{"type": "object"}, {"type": "string", "examples": ["x"]}], "default": 5},
+        {"enum": ["x", {"a": "y"}]},
+        {"const": "x"},
+        {"oneOf": [{"const": "x"}, {"const": {"a": "y"}}]},
+    ],
+)
+@pytest.mark.parametrize("dialect", ["forge", "hermes", "qwen3_coder", "harmony", "gemma", "pythonic"])
+def test_schemas_that_allow_more_than_objects_are_told(parameters: dict[str, Any], dialect: str) -> None:
+    given_tool = Tool(name="f", parameters=parameters)
+    for style in STYLES:
+        assert "f" in render_instructions([given_tool], style=style, dialect=dialect)
+    for error in parse('<tool>{"name": "f", "arguments": {"a": 5}}</tool><tool>{"name": "f"}', [given_tool]).errors:
+        assert render_retry(error, [given_tool], dialect=dialect)
 
 
 def test_free_maps() -> None:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import lru_cache
 from random import Random
 from typing import Any
@@ -25,7 +26,9 @@ from xmltools.grammar import GrammarIssue, build_grammar, grammar_issues
 from xmltools.models import Reasoning, Reply, Text, ToolCall
 from xmltools.models.events import CallCompleted, CallFailed, Event
 from xmltools.parser import Parser, parse
+from xmltools.render import render_calls
 from xmltools.tools import Tool
+from xmltools.tools.schema import example_arguments
 
 __all__ = ["DIALECTS", "FORMATS", "OTHERS", "SAMPLE_TOOLS", "judge", "random_tools", "vocabulary_of", "wrong_with"]
 
@@ -256,7 +259,14 @@ class Trial:
         self._format = format
         self.counts: Counter[str] = Counter()
         rng = Random(f"{seed}/{dialect}/{number}")
-        self._tools = SAMPLE_TOOLS if number % 5 == 0 else random_tools(rng, wild=number % 4 == 3)
+        self._make: Callable[[Random, Tool], dict[str, Any]] | None = None
+        if number % 5 == 0:
+            self._tools = SAMPLE_TOOLS
+        elif number % 4 == 3:
+            self._tools = random_tools(rng, wild=True)
+        else:
+            tools, self._make = grammar_values.tools(rng)
+            self._tools = local(tools)
         self._options = options(rng, dialect) if number % 2 else {}
 
     def run(self, walks: int) -> str:
@@ -281,4 +291,28 @@ class Trial:
             if wrong:
                 tools = [(tool.name, tool.parameters) for tool in self._tools]
                 return f"{self._name} {self._options}\n  {wrong}\n  {text!r}\n  {tools}"
+        return "" if self._options or issues else self._refused(engine, walks)
+
+    def _refused(self, engine: Any, count: int) -> str:
+        """Return the first call that is valid, and read back as it was written, but that the engine refuses.
+
+        The first ones are the examples that prompts show.
+        """
+        made = [(tool, example_arguments(tool.shape)) for tool in self._tools]
+        if self._make is not None:
+            rng = Random(self._name)
+            drawn = [rng.choice(self._tools) for _ in range(count)]
+            made += [(tool, self._make(rng, tool)) for tool in drawn]
+        for tool, arguments in made:
+            if arguments is None or "<" in repr(arguments):
+                continue  # where lengths or patterns are to be kept, grammars write no text that may begin a mark
+            call = ToolCall(id="1", name=tool.name, server=tool.server, arguments=arguments)
+            with suppress(XMLToolsError):
+                text = render_calls([call], self._tools, dialect=self._dialect)
+                found = parse(text, self._tools, dialect=self._dialect).calls
+                if [(each.arguments, each.clean) for each in found] != [(arguments, True)]:
+                    continue
+                self.counts["rendered"] += 1
+                if not engine.accepts(text):
+                    return f"{self._name}\n  refused, though it is valid: {text!r}\n  {tool.parameters}"
         return ""

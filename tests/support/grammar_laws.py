@@ -25,7 +25,9 @@ from xmltools.grammar import GrammarIssue, build_grammar, grammar_issues
 from xmltools.models import Reasoning, Reply, Text, ToolCall
 from xmltools.models.events import CallCompleted, CallFailed, Event
 from xmltools.parser import Parser, parse
+from xmltools.render import render_instructions
 from xmltools.render.forge_calls import write_call
+from xmltools.render.type_descriptions import json_text, start_tag
 from xmltools.render.writable import only_server
 from xmltools.tools import Tool
 
@@ -168,7 +170,7 @@ def _tool_of(call: ToolCall, tools: list[Tool]) -> Tool:
 def _excused_repairs(call: ToolCall, issues: list[GrammarIssue]) -> set[Code]:
     """Return the repairs that a call may have: JSON, and what comes of a value that breaks an issue's keyword."""
     broken = {issue.keyword for issue in issues if issue.tool == call.name} - {"additionalProperties"}
-    return {Code.JSON_VALUE, Code.JSON_ARGUMENTS} | ({Code.COERCED_VALUE} if broken else set())
+    return {Code.JSON_VALUE, Code.JSON_ARGUMENTS} | ({Code.COERCED_VALUE, Code.SINGLE_ITEM} if broken else set())
 
 
 def _excused(error: Any, tool: str, issues: list[GrammarIssue]) -> bool:
@@ -292,6 +294,44 @@ def _indented(block: str, rng: Random) -> str:
     return head.replace("\n", "\n\t\t") + tag + rest if form == 1 else block
 
 
+# What the prompt shows.
+
+
+def shown(tools: list[Tool]) -> list[str]:
+    """Return the calls that the instructions show as examples, read back and written as one tool after the other."""
+    text = render_instructions(tools)
+    found = [match[0] for match in re.finditer(r"(?ms)^<tool>\n.*?^</tool>$", text)]
+    assert all(parse(each, tools).calls or "name_of_the_tool" in each for each in found)
+    return [each for each in found if "name_of_the_tool" not in each]
+
+
+def untold(text: str, tools: list[Tool]) -> str:
+    """Return a name in the arguments of a call that the instructions, in either style, do not tell of."""
+    for call in parse(text, tools).calls:
+        full, compact = _told(_tool_of(call, tools))
+        for name in _names_in(call.arguments):
+            label = start_tag(name)
+            if f"- {label} (" not in full or not re.search(rf"{re.escape(_member_name(name))}\??: ", compact):
+                return label
+    return ""
+
+
+@lru_cache(maxsize=256)
+def _told(tool: Tool) -> tuple[str, str]:
+    return render_instructions([tool]), render_instructions([tool], style="compact")
+
+
+def _member_name(name: str) -> str:
+    return name if start_tag(name) == name else json_text(name)
+
+
+def _names_in(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        yield from value
+    for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _names_in(each)
+
+
 # A toolset and all engines, as `fuzz` tries them.
 
 WALKS = 20
@@ -308,6 +348,10 @@ class Written:
     text: str
     wrong: str
     strict: bool = True
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What another process is told: not all that tools remember can be sent."""
+        return {**self.__dict__, "tools": [Tool(**each.model_dump(include=_FIELDS)) for each in self.tools]}
 
     def __str__(self) -> str:
         tools = "\n".join(f"    {each.server}/{each.name}: {each.parameters}" for each in self.tools)
@@ -445,14 +489,21 @@ class Trial:
         return None
 
     def _accepted(self, format: str) -> Written | None:
-        """Return the first valid reply that an engine refuses."""
+        """Return the first valid reply that an engine refuses, or whose arguments the prompt does not tell of.
+
+        The first replies are the calls that the prompt shows as examples.
+        """
         if self._make is None:
             return None
         kept = {name: each for name, each in self._options.items() if name in ("tool_choice", "order", "reasoning")}
         engine = judge(self._tools, format, **kept)
         alone = kept.get("tool_choice") == "one"
-        for text in rendered(self._tools, self._make, Random(self._name), 2 * WALKS, alone=alone):
+        texts = rendered(self._tools, self._make, Random(self._name), 2 * WALKS, alone=alone)
+        for text in (*shown(self._tools), *texts):
             self.counts[f"rendered {format}"] += 1
-            if not engine.accepts(text):
+            # Grammars know one way to write CDATA in two sections, which is for ]]> alone.
+            if not EXAMPLES.search(text) and not engine.accepts(text):
                 return Written(format, self._tools, kept, text, REFUSED)
+            if name := untold(text, self._tools):
+                return Written(format, self._tools, kept, text, f"the prompt does not tell of {name}")
         return None

@@ -86,7 +86,7 @@ def text(rng: Random) -> str:
 
 def tools(rng: Random) -> tuple[list[Tool], Callable[[Random, Tool], dict[str, Any]]]:
     """One to three tools, and how to make arguments for them."""
-    made = [record(rng, 0) for _ in range(rng.randint(1, 3))]
+    made = [rng.choice([record, record, forms])(rng, 0) for _ in range(rng.randint(1, 3))]
     servers = [rng.choice(["local", "local", "github"]) for _ in made]
     listed = [
         Tool(name=f"tool_{number}", parameters=with_definitions(schema), server=server)
@@ -100,7 +100,7 @@ def schema(rng: Random, depth: int) -> Made:
     """A schema, and a function that makes values for it."""
     makers = [string, string, bounded, patterned, formatted, integer, number, boolean, enum, nullable]
     if depth < 3:
-        makers += [array, array, record, union, tree]
+        makers += [array, array, record, union, tree, forms]
     return rng.choice(makers)(rng, depth)
 
 
@@ -227,6 +227,53 @@ def union(rng: Random, depth: int) -> Made:
         )
     items = {"type": "array", "items": {"type": "integer"}, "minItems": 1}
     return {"anyOf": [items, {"type": "boolean"}]}, lambda r: r.choice([[1, 2], True])
+
+
+def forms(rng: Random, depth: int) -> Made:
+    """An object with alternatives: each has properties of its own, beside those that all have, or asks for some.
+
+    What tells alternatives apart is a constant. Other names may be in several of them, and mean another type in each.
+    """
+    base, make_base = record(rng, depth)
+    base.pop("additionalProperties", None)  # it would forbid what only alternatives declare
+    names = list(base["properties"])
+    if names and rng.random() < 0.3:
+        asked = [rng.sample(names, rng.randint(0, len(names))) for _ in range(rng.randint(1, 3))]
+        return _of_required(base, make_base, asked)
+    kinds = [{"const": f"form {number}"} for number in range(rng.randint(1, 3))]
+    others = [(kind, *record(rng, depth + 1)) for kind in kinds]
+    ways = [_form(kind, made, set(names)) for kind, made, _ in others]
+    makers = [
+        lambda r, kind=kind, make=make: {
+            "kind": kind["const"],
+            **{name: value for name, value in make(r).items() if name not in names},
+        }
+        for kind, _, make in others
+    ]
+    if rng.random() < 0.3:  # nothing stands beside the alternatives
+        base, make_base = {}, lambda r: {}
+        ways = [_form(kind, made, set()) for kind, made, _ in others]
+        makers = [lambda r, kind=kind, make=make: {"kind": kind["const"], **make(r)} for kind, _, make in others]
+    made = {**base, rng.choice(["oneOf", "anyOf"]): ways}
+    return made, lambda r: {**make_base(r), **r.choice(makers)(r)}
+
+
+def _form(kind: dict[str, Any], made: dict[str, Any], taken: set[str]) -> dict[str, Any]:
+    properties = {name: each for name, each in made["properties"].items() if name not in taken}
+    required = [name for name in made.get("required", ()) if name in properties]
+    return {"type": "object", "properties": {"kind": kind, **properties}, "required": ["kind", *required]}
+
+
+def _of_required(base: dict[str, Any], make_base: Make, asked: list[list[str]]) -> Made:
+    def make(r: Random) -> dict[str, Any]:
+        wanted = r.choice(asked)
+        for _ in range(1_000):
+            value: dict[str, Any] = make_base(r)
+            if all(name in value for name in wanted):
+                return value
+        raise AssertionError("a property that is optional never comes")
+
+    return {**base, "anyOf": [{"required": each} for each in asked]}, make
 
 
 def tree(rng: Random, depth: int) -> Made:

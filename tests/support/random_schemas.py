@@ -1,8 +1,9 @@
 """Random schemas for the arguments of a tool, whose definitions refer to each other in circles, and values for them.
 
-There are three kinds. *Plain* ones are what people write for trees, lists and JSON itself: types, properties, items and
-unions of kinds that can be told apart. *Wild* ones have all keywords in any order, and patterns that take exponential
-time if they are tried way by way. *Doubling* ones have many steps, each of which leads twice to the next.
+The arguments of some are a union of objects. There are three kinds. *Plain* ones are what people write for trees, lists
+and JSON itself: types, properties, items and unions of kinds that can be told apart. *Wild* ones have all keywords in
+any order, and patterns that take exponential time if they are tried way by way. *Doubling* ones have many steps, each
+of which leads twice to the next.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 
 from support.random_patterns import hostile_pattern, hostile_text
 
-__all__ = ["doubling_schema", "plain_schema", "value_for", "wild_schema"]
+__all__ = ["doubling_schema", "plain_schema", "value_for", "wild_schema", "with_forms"]
 
 Schema = Any
 NAMES = ("a", "b", "name", "item", "items", "value", "entries", "x1", "x 2")
@@ -32,12 +33,20 @@ def _reference(rng: Random, names: list[str]) -> Schema:
 def _definitions(rng: Random, make: Callable[[Random, list[str], int], Schema]) -> Schema:
     names = [f"d{number}" for number in range(rng.choice([1, 1, 2, 3, 4]))]
     root = make(rng, names, 2) if rng.random() < 0.3 else _reference(rng, names)
-    return {
-        "type": "object",
-        "properties": {"x": root},
-        "required": ["x"],
-        "$defs": {name: make(rng, names, 2) for name in names},
-    }
+    definitions = {name: make(rng, names, 2) for name in names}
+    return {"type": "object", "properties": {"x": root}, "required": ["x"], "$defs": definitions}
+
+
+def with_forms(rng: Random, schema: Schema) -> Schema:
+    """The same schema as a union of objects: one for each alternative of `x`, or with one that asks for nothing."""
+    inner = schema["properties"]["x"]
+    for word in ("anyOf", "oneOf"):
+        if isinstance(inner, dict) and inner.keys() == {word}:
+            ways = [{"type": "object", "properties": {"x": each}, "required": ["x"]} for each in inner[word]]
+            return {word: ways, "$defs": schema["$defs"]}
+    if rng.random() < 0.5:
+        return {**schema, "anyOf": [{"properties": {"y": {"type": "string"}}}, {"required": ["x"]}]}
+    return {"anyOf": [{key: each for key, each in schema.items() if key != "$defs"}], "$defs": schema["$defs"]}
 
 
 # Plain ones
@@ -65,6 +74,8 @@ def _plain_kind(rng: Random, kind: str, names: list[str], depth: int) -> Schema:
         if rng.random() < 0.2:
             schema["prefixItems"] = [_plain(rng, names, depth) for _ in range(rng.randint(1, 2))]
         schema["items"] = _plain(rng, names, depth)
+    if kind == "object" and depth and rng.random() < 0.2:
+        return _plain_forms(rng, names, depth)
     if kind == "object":
         properties = rng.sample(NAMES, rng.choice([0, 0, 1, 2, 3]))
         if properties:
@@ -78,6 +89,16 @@ def _plain_kind(rng: Random, kind: str, names: list[str], depth: int) -> Schema:
             else:
                 schema["additionalProperties"] = inner
     return schema
+
+
+def _plain_forms(rng: Random, names: list[str], depth: int) -> Schema:
+    """An object with alternatives, which a label tells apart; a name in several of them has another type in each."""
+    properties = {name: _plain(rng, names, depth) for name in rng.sample(NAMES[:4], rng.randint(0, 2))}
+    ways = []
+    for number in range(rng.randint(1, 3)):
+        own = {name: _plain(rng, names, depth) for name in rng.sample(NAMES[4:], rng.randint(0, 2))}
+        ways.append({"properties": {"label": {"const": f"way {number}"}, **own}, "required": ["label", *list(own)[:1]]})
+    return {"type": "object", "properties": properties, rng.choice(["anyOf", "oneOf"]): ways}
 
 
 # Wild ones
@@ -196,7 +217,13 @@ def value_for(rng: Random, schema: Schema, root: Schema, depth: int = 6) -> Any:
             if depth <= 0:  # the way that comes to an end soonest
                 ways = [each for each in ways if isinstance(each, dict) and each.get("type") in SCALARS] or ways
             return value_for(rng, rng.choice(ways), root, depth - 1) if depth > -20 else None
-    return _value_of(rng, schema, root, depth)
+    value = _value_of(rng, schema, root, depth)
+    ways = schema.get("anyOf", schema.get("oneOf"))
+    if ways and isinstance(value, dict):
+        way = rng.choice(ways)
+        more = _value_of(rng, {"type": "object", **way}, root, depth) if isinstance(way, dict) else None
+        return {**value, **more} if isinstance(more, dict) else value
+    return value
 
 
 def _value_of(rng: Random, schema: dict[str, Any], root: Schema, depth: int) -> Any:

@@ -20,7 +20,7 @@ from typing import Any
 from fuzz.record import normal
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
-from support.random_schemas import doubling_schema, plain_schema, value_for, wild_schema
+from support.random_schemas import doubling_schema, plain_schema, value_for, wild_schema, with_forms
 
 from xmltools import Parser, Tool, XMLToolsError, parse
 from xmltools.grammar import FORMATS, build_grammar
@@ -80,7 +80,8 @@ def trial(seed: object, number: int) -> SchemaTrial:
     else:
         schema = plain_schema(rng) if kind == "plain" else wild_schema(rng, kind == "hostile")
     inner = schema["properties"]["x"]
-    return SchemaTrial(kind, schema, [value_for(rng, inner, schema) for _ in range(VALUES)], name)
+    values = [value_for(rng, inner, schema) for _ in range(VALUES)]
+    return SchemaTrial(kind, with_forms(rng, schema) if rng.random() < 0.3 else schema, values, name)
 
 
 # The laws

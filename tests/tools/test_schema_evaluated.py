@@ -31,6 +31,16 @@ CLOSED_OBJECTS: dict[str, tuple[dict[str, Any], list[dict[str, Any]], list[dict[
         [{"a": "x"}, {"b": "x"}, {"a": "x", "b": "x"}],
         [{"a": "x", "b": 1}, {"a": "x", "c": "x"}],
     ),
+    "properties of the only alternative": (
+        {"anyOf": [{"oneOf": [{"properties": A}], "properties": B}]},
+        [{"a": "x", "b": "x"}],
+        [{"a": "x", "c": "x"}],
+    ),
+    "properties of an object and of its alternatives": (
+        {"properties": A, "anyOf": [{"properties": B, "required": ["b"]}, {"properties": {"c": {}}}]},
+        [{"a": "x", "b": "x"}, {"a": "x", "c": 1}, {"b": "x", "c": 1}],
+        [{"a": "x", "d": 1}, {"b": 1}],
+    ),
     "properties of a condition that holds, and what comes of it": (
         {"if": {"properties": {"a": {"const": "x"}}, "required": ["a"]}, "then": {"properties": B}},
         [{"a": "x", "b": "y"}, {}],

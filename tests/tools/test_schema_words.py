@@ -94,7 +94,13 @@ def test_a_bound_is_met_exactly_as_jsonschema_says(schema, good, bad):
         ({"maximum": 1, "exclusiveMaximum": False}, 1, 2),
         ({"type": "integer", "nullable": True}, None, "x"),
         ({"type": "integer", "nullable": False}, 1, None),
+        ({"$ref": "#/properties/b", "nullable": True}, None, 5),
+        ({"$ref": "#/properties/b", "nullable": True}, "x", [None]),
+        ({"anyOf": [{"type": "integer"}], "nullable": True}, 5, "x"),
+        ({"oneOf": [{"type": "string"}, {"type": "integer"}], "nullable": True}, None, 1.5),
+        ({"allOf": [{"$ref": "#/properties/b"}], "nullable": True, "default": None}, "x", 1),
         ({"nullable": True}, 5, Ellipsis),
+        ({"default": 1, "nullable": True}, 5, Ellipsis),
         ({"title": "T", "description": "D", "nullable": True}, 5, Ellipsis),
         ({"enum": ["x"], "nullable": True}, None, "y"),
         ({"dependencies": {"b": ["c"]}, "dependentRequired": {"c": ["d"]}}, {"b": 1, "c": 1, "d": 1}, {"c": 1}),
@@ -103,8 +109,23 @@ def test_a_bound_is_met_exactly_as_jsonschema_says(schema, good, bad):
     ],
 )
 def test_older_words_mean_what_they_meant(schema, good, bad):
-    assert fits(schema, good)
-    assert bad is Ellipsis or not fits(schema, bad)
+    shape = compile_schema({"type": "object", "properties": {"a": schema, "b": {"type": "string"}}})
+    assert not find_problems({"a": good}, shape)
+    assert bad is Ellipsis or find_problems({"a": bad}, shape)
+
+
+def test_a_chain_of_references_that_may_be_null_is_refused_with_its_place():
+    chain = {f"d{number}": {"$ref": f"#/$defs/d{number + 1}", "nullable": True} for number in range(150)}
+    with pytest.raises(XMLToolsError, match=r"invalid schema at #/\$defs/d\d+.*: more than 100 schemas apply"):
+        shape_of({"$ref": "#/$defs/d0"}, **{"$defs": {**chain, "d150": {"type": "string"}}})
+    with pytest.raises(XMLToolsError, match=r"at #/\$defs/d: this schema refers to itself"):
+        shape_of({}, **{"$defs": {"d": {"$ref": "#/$defs/d", "nullable": True}}})
+
+
+def test_what_is_said_beside_nullable_is_told():
+    told = {"type": "integer", "nullable": True, "default": 5, "description": "How many."}
+    prompt = xt.render_instructions([xt.Tool(name="f", parameters={"properties": {"n": told}})])
+    assert "- n (integer or null, optional, default 5): How many." in prompt
 
 
 @pytest.mark.parametrize(

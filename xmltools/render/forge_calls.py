@@ -55,13 +55,13 @@ def write_call(
     legacy_json: bool = False,
     server_names: bool | None = None,
     dialect: Dialect = FORGE,
-    in_cdata: Callable[[str, str], bool] | None = None,
+    in_cdata: Callable[[str, str, Shape], bool] | None = None,
 ) -> str:
     """Write a call whose arguments are JSON values.
 
     `server_names` says whether the block names the server; None: if that is not the default one. `exact` keeps the
-    types of numbers and booleans also where only a JSON body can. `in_cdata` is asked for each string, by name and
-    text, whether it stands in CDATA though it need not.
+    types of numbers and booleans also where only a JSON body can. `in_cdata` is asked for each string, by name,
+    text and shape, whether it stands in CDATA though it need not.
     """
     refuse_unsayable(call.name, "a tool")
     refuse_unsayable(call.server, "a server")
@@ -153,14 +153,14 @@ def write_elements(
     arguments: dict[str, Any],
     shape: Shape | None,
     dialect: Dialect,
-    in_cdata: Callable[[str, str], bool] | None = None,
+    in_cdata: Callable[[str, str, Shape], bool] | None = None,
     indent: str = INDENT,
 ) -> Elements | None:
     """Write arguments as elements, by the shape of the tool's schema or by none.
 
-    Takes JSON values. `in_cdata` is asked for each string, by name and text, whether it stands in CDATA though it need
-    not; `indent` is what stands before each argument. Returns None if there is a name or a value that no element can
-    hold.
+    Takes JSON values. `in_cdata` is asked for each string, by name, text and shape, whether it stands in CDATA though
+    it need not; `indent` is what stands before each argument. Returns None if there is a name or a value that no
+    element can hold.
     """
     writer = _Writer(dialect, in_cdata)
     root = shape or ANY
@@ -174,7 +174,7 @@ def write_elements(
 class _Writer:
     """Writes elements line by line, and makes the tree as it goes."""
 
-    def __init__(self, dialect: Dialect, in_cdata: Callable[[str, str], bool] | None) -> None:
+    def __init__(self, dialect: Dialect, in_cdata: Callable[[str, str, Shape], bool] | None) -> None:
         self.dialect = dialect
         self.in_cdata = in_cdata
         self.lines: list[str] = []
@@ -196,7 +196,7 @@ class _Writer:
             shape = parent.child(name)
             self.sure = self.sure and is_its_text(value, shape)
             element.text = "" if isinstance(value, (dict, list)) else _leaf_text(value, shape)
-            chosen = self.in_cdata is not None and isinstance(value, str) and self.in_cdata(name, value)
+            chosen = self.in_cdata is not None and isinstance(value, str) and self.in_cdata(name, value, shape)
             self.lines.append(f"{indent}<{start}>{write_text(element.text, in_cdata=chosen)}</{tag}>")
         return element
 

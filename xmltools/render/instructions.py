@@ -39,7 +39,6 @@ from xmltools.render.type_descriptions import (
     identity,
     json_text,
     other_properties,
-    properties_of,
     start_tag,
     type_words,
 )
@@ -54,6 +53,8 @@ from xmltools.tools.schema import (
     TextShape,
     example_arguments,
     is_code_name,
+    properties_of,
+    text_facts,
 )
 
 Style = Literal["full", "compact"]
@@ -224,7 +225,7 @@ def _tool_section(name: str, server: str | None, description: str, shape: Object
     if server is not None and server != FORGE.default_server:
         lines.append(fill(wording.server, FORGE, server=server))
     lines += _after_mark("> ", description)
-    arguments = _Listing(wording).properties(shape, "", 0)
+    arguments = _Listing(wording).nested(children_of(shape.forms, FORGE.arguments), "", 0)
     lines += [fill(wording.arguments, FORGE), *arguments] if arguments else [fill(wording.no_arguments, FORGE)]
     if example := _example(name, server, shape):
         lines += [fill(wording.example, FORGE), example]
@@ -255,8 +256,21 @@ def _example(name: str, server: str | None, shape: ObjectShape) -> str:
     return block
 
 
-def _is_code(name: str, text: str) -> bool:
-    return bool(text) and ("\n" in text or is_code_name(name))
+def _is_code(name: str, text: str, shape: Shape) -> bool:
+    # Grammars write what has a pattern or a format in CDATA only where it must be.
+    facts = [text_facts(each) for each in shape.alternatives if each.is_text or each.is_any]
+    is_free = any(not (each.patterns or each.formats) for each in facts)
+    return bool(text) and is_free and ("\n" in text or is_code_name(name))
+
+
+_Member = tuple[str, str, Shape, bool]
+"""How a property is listed, its name, its shape, and whether it is required."""
+
+
+def _members(shape: ObjectShape) -> list[_Member]:
+    """Return the properties of an object, and what is said about others."""
+    named = [(start_tag(each.name), each.name, each.shape, each.required) for each in properties_of(shape)]
+    return [*named, *((label, label, each, False) for label, each in other_properties(shape))]
 
 
 class _Listing:
@@ -264,16 +278,11 @@ class _Listing:
 
     def __init__(self, wording: Wording) -> None:
         self.wording = wording
-        self.told: dict[int, str] = {}
+        self.told: dict[tuple[int, ...], str] = {}
 
-    def properties(self, shape: ObjectShape, indent: str, depth: int) -> list[str]:
-        """Return the lines of an object's properties, and of what is said about others."""
-        lines: list[str] = []
-        for name, each, required in properties_of(shape):
-            lines += self.entry(start_tag(name), name, each, required, indent, depth)
-        for label, each in other_properties(shape):
-            lines += self.entry(label, label, each, False, indent, depth)
-        return lines
+    def properties(self, members: list[_Member], indent: str, depth: int) -> list[str]:
+        """Return the lines of properties."""
+        return [line for each in members for line in self.entry(*each, indent, depth)]
 
     def entry(self, label: str, name: str, shape: Shape, required: bool, indent: str, depth: int) -> list[str]:
         """Return the lines of one property."""
@@ -291,21 +300,25 @@ class _Listing:
         description = fact(shape, "description")
         first, *others = _after_mark(f"{indent}    ", description) if description is not ABSENT else [""]
         lines = [f"{line}: {first.strip()}" if first else line, *others]
-        return lines + self.nested(objects, f"{indent}  ", depth) if objects else lines
+        return lines + self.nested(objects, f"{indent}  ", depth + 1) if objects else lines
 
     def nested(self, objects: list[tuple[ObjectShape, str]], indent: str, depth: int) -> list[str]:
-        """Return the lines of the objects in a value, under a line of its own for each if there are several."""
-        lines: list[str] = []
+        """Return the lines of the objects in a value. If there are several, what all of them have comes first, and the
+        rest of each under a line of its own."""
+        if depth > MAX_DEPTH:
+            return []
         several = len(objects) > 1
+        members = [_members(shape) for shape, _ in objects]
+        shared = [each for each in members[0] if all(each in others for others in members)] if several else []
+        lines = self.properties(shared, indent, depth)
         for number, (shape, name) in enumerate(objects, 1):
             if self._seen_at(shape):
                 continue
             self.told[identity(shape)] = name
-            inner = indent + "  " if several else indent
-            properties = self.properties(shape, inner, depth + 1) if depth < MAX_DEPTH else []
-            if several and properties:
-                lines.append(f"{indent}- form {number}:")
-            lines += properties
+            own = [each for each in members[number - 1] if each not in shared]
+            if several and (own or shared):
+                lines.append(f"{indent}- form {number}:{'' if own else ' nothing more'}")
+            lines += self.properties(own, indent + "  " if several else indent, depth)
         return lines
 
     def _seen_at(self, shape: ObjectShape) -> str:
@@ -364,8 +377,10 @@ def _signature(name: str, server: str | None, description: str, shape: ObjectSha
     where = ""
     if server is not None and server != FORGE.default_server:
         where = f" ({fill(wording.server, FORGE, server=server)})"
-    arguments = ", ".join(TypeWriter().members(shape, 0))
+    types = TypeWriter()
+    forms = [", ".join(types.members(each, 0)) for each, _ in children_of(shape.forms, "")]
     description = neutral_line(description)
     if len(description) > MAX_DESCRIPTION:
         description = description[: MAX_DESCRIPTION - 3].rstrip() + "..."
-    return f"- {neutral(name)}({arguments}){where}" + (f": {description}" if description else "")
+    calls = " or ".join(f"{neutral(name)}({arguments})" for arguments in forms)
+    return f"- {calls}{where}" + (f": {description}" if description else "")

@@ -16,9 +16,10 @@ from xmltools.errors import XMLToolsError
 from xmltools.render.dialect_calls import marked
 from xmltools.render.marks import Marks
 from xmltools.render.prompt_sentences import one_line
-from xmltools.render.type_descriptions import ABSENT, fact, properties_of
+from xmltools.render.type_descriptions import ABSENT, children_of, fact
 from xmltools.render.type_signatures import TypeWriter
 from xmltools.tools import Tool
+from xmltools.tools.schema import properties_of
 
 MAX_DESCRIPTION = 200
 """Characters of a tool's description in the compact style."""
@@ -68,11 +69,14 @@ def _typed(tool: Tool, description: str, marks: Marks, compact: bool) -> Iterato
     types = TypeWriter()
     yield from _commented(description, marks)
     yield f"type {marks.neutral(tool.name)} = (_: {{"
-    for name, shape, required in properties_of(tool.shape):
-        said = fact(shape, "description")
-        if said is not ABSENT and not compact:
-            yield from _commented(said, marks)
-        yield f"{marks.neutral(types.member(name, shape, required, 0))},"
+    for number, (form, _) in enumerate(children_of(tool.shape.forms, "")):
+        if number:
+            yield "} | {"
+        for each in properties_of(form):
+            said = fact(each.shape, "description")
+            if said is not ABSENT and not compact:
+                yield from _commented(said, marks)
+            yield f"{marks.neutral(types.member(each.name, each.shape, each.required, 0))},"
     yield "}) => any;"
 
 

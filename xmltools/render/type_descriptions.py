@@ -184,9 +184,12 @@ def children_of(shape: Shape, name: str) -> list[tuple[ObjectShape, str]]:
     return found
 
 
-def identity(shape: ObjectShape) -> int:
+_TELLING = frozenset(("properties", "required", "additionalProperties", "patternProperties"))
+
+
+def identity(shape: ObjectShape) -> tuple[int, ...]:
     """Return what tells an object's schema from others, also where it is reached by several references."""
-    return next((id(part) for part in shape.parts if "properties" in part), id(shape))
+    return tuple([id(part) for part in shape.parts if not _TELLING.isdisjoint(part)]) or (id(shape),)
 
 
 def start_tag(name: str) -> str:
@@ -200,17 +203,6 @@ def start_tag(name: str) -> str:
     if is_xml_name(name):
         return name
     return f'<{FORGE.argument} {FORGE.argument_name}="{escape_name(name)}">'
-
-
-def properties_of(shape: ObjectShape) -> Iterator[tuple[str, Shape, bool]]:
-    """Yield the properties that the schema names, with their shapes and whether they are required: those that it
-    declares, and those that it requires without declaring them."""
-    required = set(shape.required)
-    for name, each in shape.properties.items():
-        yield name, each, name in required
-    for name in shape.required:
-        if name not in shape.properties:
-            yield name, shape.child(name), True
 
 
 def other_properties(shape: ObjectShape) -> Iterator[tuple[str, Shape]]:

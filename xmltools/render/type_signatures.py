@@ -10,11 +10,10 @@ from xmltools.render.type_descriptions import (
     identity,
     json_text,
     other_properties,
-    properties_of,
     start_tag,
     type_words,
 )
-from xmltools.tools.schema import ArrayShape, EnumShape, ObjectShape, Shape, UnionShape, items_of
+from xmltools.tools.schema import ArrayShape, EnumShape, ObjectShape, Shape, UnionShape, items_of, properties_of
 
 MAX_NESTED = 4
 MAX_LISTS = 1_000
@@ -25,13 +24,14 @@ class TypeWriter:
     """Writes the types of one tool, in the notation of TypeScript, with bounds in brackets after them."""
 
     def __init__(self) -> None:
-        self.told: dict[int, str] = {}
+        self.told: dict[tuple[int, ...], str] = {}
         self._open: list[ArrayShape] = []
         self._lists = MAX_LISTS
 
     def members(self, shape: ObjectShape, depth: int) -> list[str]:
         """Return the properties of an object."""
-        return [self.member(name, each, required, depth) for name, each, required in properties_of(shape)]
+        named = [self.member(each.name, each.shape, each.required, depth) for each in properties_of(shape)]
+        return named + [f"[name]: {self.type(name, each, depth)}" for name, each in other_properties(shape)]
 
     def member(self, name: str, shape: Shape, required: bool, depth: int) -> str:
         """Return one property."""
@@ -84,5 +84,4 @@ class TypeWriter:
             return "object"
         self.told[key] = name
         members = self.members(shape, depth + 1)
-        members += [f"[name]: {self.type(name, each, depth + 1)}" for _, each in other_properties(shape)]
         return "{" + ", ".join(members) + "}" if members else "object"

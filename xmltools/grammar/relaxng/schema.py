@@ -64,6 +64,7 @@ from xmltools.tools.schema import (
     TextShape,
     UnionShape,
     item_name,
+    needs_arguments,
 )
 
 MAX_DEFINITIONS = 1_000
@@ -88,11 +89,11 @@ def relaxng(tool: Tool, report: Report, only: str | None) -> str:
     """
     builder = _Builder(report)
     shape = tool.shape
-    content = builder.content(shape, _Place(FORGE.arguments, ""))
+    content = builder.content(shape.forms, _Place(FORGE.arguments, ""))
     fields = (
         _server(tool, report, only),
         element(FORGE.tool_name, _name(tool.name, report)),
-        element(FORGE.arguments, content) if shape.required else optional(element(FORGE.arguments, content)),
+        element(FORGE.arguments, content) if needs_arguments(shape) else optional(element(FORGE.arguments, content)),
     )
     note = f"A block that calls the tool {tool.name} of the server {tool.server}."
     return printed(grammar(note, element(FORGE.block, interleave(*fields)), builder.definitions()))
@@ -219,11 +220,7 @@ class _Builder:
 
     def _union(self, shape: UnionShape, place: _Place) -> Rule:
         self._report.add_others(place.path, shape)
-        parts = shape.parts
-        said = [word for part in parts for word in ("anyOf", "oneOf") if word in part]
-        if not any("type" in part for part in parts):
-            for word in said[1:]:  # the shape's alternatives are those of the first
-                self._report.add(place.path, word, "is not enforced beside another one")
+        said = [word for part in shape.parts for word in ("anyOf", "oneOf") if word in part]
         if overlap(shape):
             self._report.add(place.path, "oneOf", "a value may fit several of the alternatives")
         if are_entangled(shape):

@@ -76,7 +76,7 @@ class Builder(Rules):
         for word in ("enum", "const"):  # of a value that is no object these make another shape
             if any(word in part for part in tool.shape.parts):
                 report.add("", word, "is not enforced")
-        inner = self.contents(tool.shape, FORGE.arguments, "")
+        inner = self.contents(tool.shape.forms, FORGE.arguments, "")
         self.fill_later()
         return inner
 
@@ -92,7 +92,7 @@ class Builder(Rules):
             if isinstance(each, ArrayShape):
                 nodes.append(self.rule(each, name, partial(self.array, each, name, place)))
             elif isinstance(each, ObjectShape):
-                nodes.append(self._object_or_map(each, name, place))
+                nodes.append(self._object_or_map(each, name, place, shape))
             elif isinstance(each, ScalarShape):
                 self.report.add_others(place, each, NUMBER_WORDS)
                 leaves.append((each.type, self._spaced(scalars(each))))
@@ -118,11 +118,14 @@ class Builder(Rules):
             nodes.insert(0, self.lexeme(language, leaves[0][0] if len(leaves) == 1 else "value"))
         return alternatives(*nodes) if nodes else self._impossible(place)
 
-    def _object_or_map(self, shape: ObjectShape, name: str, place: str) -> Node:
+    def _object_or_map(self, shape: ObjectShape, name: str, place: str, union: Shape) -> Node:
+        """Return the contents of an object, which may be one of several: `union` are all of them."""
         if is_map(shape):
             return JsonText(self).spaced(shape, place)
         hiding = not place and any(is_hidden(each, shape, FORGE) for each in shape.required)
-        return self.rule(shape, name if hiding else "", partial(self.object, shape, place))
+        is_taken = union.has_property(FORGE.argument)
+        key = (name if hiding else "") + (f" {FORGE.argument}" if is_taken else "")
+        return self.rule(shape, key, partial(self.object, shape, place, is_taken))
 
     def _spaced(self, value: Regular) -> Regular:
         return sequence(self.spaces, value, self.spaces)
@@ -148,7 +151,7 @@ class Builder(Rules):
     def rule(self, shape: Shape, name: str, node: Callable[[str], Node]) -> Reference:
         """Return the rule of a container, made by `node(rule name)` when it is first asked for.
 
-        Takes the name that its children's names depend on: that of a list, or of arguments.
+        Takes what the names of its children depend on: the name of a list, or of arguments.
         """
         key = id(shape), name
         if key not in self._rules:
@@ -181,19 +184,19 @@ class Builder(Rules):
         self.grammar.rules[name] = node
         return Reference(name)
 
-    def object(self, shape: ObjectShape, place: str, own: str) -> Node:
-        """Return the properties of an object, in any order."""
+    def object(self, shape: ObjectShape, place: str, is_taken: bool, own: str) -> Node:
+        """Return the properties of an object, in any order. `is_taken`: an element `argument` is a property here."""
         self.report.add_others(place, shape, OBJECT_WORDS)
-        properties = [each for each in properties_of(shape) if self._is_sayable(each, shape, place)]
+        properties = [each for each in properties_of(shape) if self._is_sayable(each, is_taken, place)]
         self.check_count(shape, properties, place)
         members = [self._member(shape, each, place, f"{own}-{letters(n)}") for n, each in enumerate(properties)]
         inner = series(*(each.node if each.required else maybe(each.node) for each in members))
         return series(self.ws, Permutation(tuple(members)) if len(members) > 1 else inner)
 
-    def _is_sayable(self, of: Property, shape: ObjectShape, place: str) -> bool:
+    def _is_sayable(self, of: Property, is_taken: bool, place: str) -> bool:
         if not self.has_values(of.shape):
             return False
-        if is_xml_name(of.name) or not shape.has_property(FORGE.argument):
+        if is_xml_name(of.name) or not is_taken:
             return True
         path = f"{place}.{of.name}" if place else of.name
         self.report.add(path, "properties", f"is left out: beside {FORGE.argument!r} no element can bear this name")

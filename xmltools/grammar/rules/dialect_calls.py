@@ -130,8 +130,9 @@ class DialectCalls(Rules):
         for word in ("enum", "const"):  # of a value that is no object these make another shape
             if any(word in part for part in tool.shape.parts):
                 self.report.add("", word, "is not enforced")
-        self.note_union(tool.shape, "")
-        found = [each for each in tool.shape.alternatives if isinstance(each, ObjectShape) and self.has_values(each)]
+        forms = tool.shape.forms
+        self.note_union(forms, "")
+        found = [each for each in forms.alternatives if isinstance(each, ObjectShape) and self.has_values(each)]
         if not found:
             self.report.add("", "the schema", "has no value that can be written; the arguments are empty")
         return found
@@ -273,7 +274,8 @@ class DialectCalls(Rules):
             return [self._spaced(literal(value))]
         if not self._text.framing:
             return [literal(value)]
-        return [] if value.endswith("\r") else [sequence(literal("\n"), literal(value), literal("\n"))]
+        framed = sequence(literal("\n"), literal(value), literal("\n"))
+        return [] if value.endswith("\r") else [framed] if value else [framed, literal("")]
 
 
 def _is_container(shape: Shape) -> bool:

@@ -25,6 +25,7 @@ from xmltools.grammar.text_tree import (
 )
 from xmltools.render.writable import escape_name, refuse_unsayable
 from xmltools.tools import Tool
+from xmltools.tools.schema import needs_arguments
 
 _OPENER = f"<{FORGE.block}>"
 
@@ -117,7 +118,7 @@ def _call(builder: Builder, tool: Tool, prefix: str, report: Report) -> Node:
     builder.grammar.notes[own] = f"{tool.name} ({tool.server})"
     inner = builder.arguments(tool, prefix, report)
     arguments = series(_element(FORGE.arguments, inner), builder.ws)
-    if not tool.shape.required:
+    if not needs_arguments(tool.shape):
         arguments = maybe(arguments)
     name = _element(FORGE.tool_name, Literal(escape_name(tool.name)))
     builder.grammar.rules[own] = series(name, builder.ws, arguments)

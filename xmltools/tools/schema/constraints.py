@@ -143,6 +143,11 @@ def properties_of(shape: ObjectShape) -> list[Property]:
     return [Property(name, shape.child(name), name in required) for name in names if not _is_never(shape, name)]
 
 
+def needs_arguments(shape: ObjectShape) -> bool:
+    """Return whether a tool with this shape has no form without a required argument."""
+    return all(isinstance(each, ObjectShape) and each.required for each in shape.forms.alternatives)
+
+
 def _is_never(shape: ObjectShape, name: str) -> bool:
     document = shape.make.document
     for part in shape.parts:
@@ -178,17 +183,14 @@ def other_keywords(shape: Shape, known: frozenset[str], *, of_any_type: bool = F
     `of_any_type`: where the schema leaves the type open, the value may have any, and is not only text.
     """
     relevant = (_OF_ANY_TYPE if of_any_type else _relevant(shape)) - known
-    seen = dict.fromkeys(word for part in shape.parts for word in part if word in relevant)
-    if isinstance(shape, UnionShape) and shape.maker is not None:
-        seen |= dict.fromkeys(word for word in shape.maker.other_choices(shape.parts) if word not in known)
-    yield from seen
+    yield from dict.fromkeys(word for part in shape.parts for word in part if word in relevant)
 
 
 _RELEVANT: dict[type[Shape], frozenset[str]] = {
     EnumShape: frozenset(),  # its values are checked one by one
     ArrayShape: _ARRAY | _ANY,
     ObjectShape: _OBJECT | _ANY,
-    UnionShape: frozenset(("not", "if")),
+    UnionShape: frozenset(("not", "if", "unevaluatedProperties", "unevaluatedItems")),
 }
 
 

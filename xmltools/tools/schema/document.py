@@ -32,6 +32,9 @@ MAX_CHAIN = 100
 MAX_SHARED = 1_000
 """Characters of a pattern that is kept for other schemas."""
 
+_NOT_NULL = "/~"
+"""Ends the place of the schema that `nullable` stands beside, without it: no reference names such a place."""
+
 NEVER = "never"
 """Our keyword for the schema `false`."""
 
@@ -42,14 +45,15 @@ _MANY = ("allOf", "anyOf", "oneOf", "prefixItems")
 _NAMED = ("properties", "patternProperties", "dependentSchemas", "$defs", "definitions")
 _REACHING = frozenset((*_IN_PLACE, "dependentSchemas", "allOf", "anyOf", "oneOf", "$ref"))
 """Keywords by which other schemas apply to the same value."""
-PLAIN = frozenset(("type", "description", "title", "default", "examples", "$defs", "definitions"))
+_WORDS = frozenset(("description", "title", "default", "examples", "$defs", "definitions"))
+PLAIN = _WORDS | {"type"}
 """Keywords that ask for a type, or for nothing."""
 _COUNTED = ("Length", "Items", "Properties", "Contains")
 _NUMBERS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 _STRINGS = ("description", "title", "format")
 
 
-_OLDER = frozenset(("additionalItems", "dependencies", "exclusiveMinimum", "exclusiveMaximum", "nullable"))
+_OLDER = frozenset(("additionalItems", "dependencies", "exclusiveMinimum", "exclusiveMaximum"))
 """Keywords that are there in older words, or may be."""
 
 
@@ -106,7 +110,16 @@ class Document:
         else:
             _fail(at, f"expected a schema (an object, true or false), found {_name(schema)}")
         self.nodes[at] = node
+        if node.pop("nullable", False):
+            self._allow_null(node, at)
         return node
+
+    def _allow_null(self, node: Node, at: str) -> None:
+        # OpenAPI's `nullable` stands above everything else in its schema.
+        rest = {word: node.pop(word) for word in list(node) if word not in _WORDS}
+        if rest:
+            node["anyOf"] = [rest, {"type": ["null"]}]
+            self.nodes[at + _NOT_NULL] = rest
 
     def _keywords(self, schema: dict[str, Any], at: str) -> Node:
         node: Node = {}
@@ -189,7 +202,7 @@ class Document:
     def _refuse_endless(self, linked: dict[str, Node]) -> None:
         """Refuse schemas that apply to a value by way of themselves, or by too long a way. `linked`: those that apply
         others at all, by their places."""
-        places = {id(node): at for at, node in linked.items()}
+        places = {id(node): at.removesuffix(_NOT_NULL) for at, node in linked.items()}
         heights: dict[int, int] = {}
         for at, node in linked.items():
             if self._height(node, 0, heights, places) > MAX_CHAIN:
@@ -232,18 +245,6 @@ def _modernise(node: Node) -> None:
             del node[word]
             if flag and limit in node:
                 node[word] = node.pop(limit)
-    if node.pop("nullable", False):
-        _allow_null(node)
-
-
-def _allow_null(node: Node) -> None:
-    # OpenAPI's `nullable` stands above everything else in its schema.
-    rest = dict(node)
-    if set(rest) <= {"description", "title"}:
-        return
-    outside: Node = {word: rest.pop(word) for word in ("description", "title", "$defs", "definitions") if word in rest}
-    node.clear()
-    node.update(outside, anyOf=[rest, {"type": ["null"]}])
 
 
 # Readers of keywords whose values are no schemas. They take (document, value, place) like the methods above.

@@ -304,11 +304,22 @@ class _Reader:
     def arguments(self, children: Iterable[Element], shape: Shape, usual: dict[int, str]) -> _Value:
         """Read elements as the arguments of a call. `usual`: by their offsets, the texts that may be JSON."""
         self.usual = usual
-        return self._finished(self._properties(children, shape), None)
+        return self._of_forms(shape, lambda each: self._properties(children, each))
 
     def members(self, value: dict[str, Any], shape: Shape, offset: int) -> _Value:
         """Read an object in JSON as the arguments of a call."""
-        return self._finished(self._json(value, shape, offset), None)
+        return self._of_forms(shape, lambda each: self._json(value, each, offset))
+
+    def _of_forms(self, shape: Shape, read: Callable[[Shape], _Steps]) -> _Value:
+        """Read arguments by their shape; if they don't fit that without a guess, by each of its forms: in one of them a
+        text may be of another type."""
+        found = self._finished(read(shape), None)
+        forms = shape.forms.alternatives if isinstance(shape, ObjectShape) else ()
+        if len(forms) < 2 or (found.tidy and self.fits(shape, found.value)):
+            return found
+        reads = [found, *(self._finished(read(each), None) for each in forms)]
+        fitting = [each for each in reads if self.fits(shape, each.value)]
+        return min(fitting, key=lambda each: (not each.tidy, each.guessed), default=found)
 
     # Requests
 
@@ -609,7 +620,7 @@ class _Reader:
     def _likeliest(self, shapes: list[Shape], reads: list[_Value]) -> _Value:
         """Return the reading whose problems are worth telling: that of a container of its own kind."""
         of_kind = [
-            (shape.nodes[0], read)
+            (shape.nodes[-1], read)
             for shape, read in zip(shapes, reads, strict=True)
             if shape.nodes and not read.lost and not isinstance(read.value, str)
         ]

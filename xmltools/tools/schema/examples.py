@@ -84,7 +84,7 @@ def example_arguments(
     for lean in (True,) if smallest else (False, True):
         maker = _Maker(shape, lean, wanted)
         try:
-            made = maker.value(shape, "")
+            made = maker.value(shape.forms, "")
             if made is not ABSENT and maker.fits_anew(shape, made):
                 return made  # type: ignore[no-any-return]
         except (ExhaustedError, RecursionError):
@@ -151,7 +151,7 @@ class _Maker:
         if isinstance(shape, UnionShape):
             alternatives = sorted(shape.alternatives, key=self._rank)
             made = (self.value(each, name) for each in alternatives)
-            return next((each for each in made if each is not ABSENT), ABSENT)
+            return next((each for each in made if each is not ABSENT and self.fits(shape, each)), ABSENT)
         if isinstance(shape, (ObjectShape, ArrayShape)):
             if len(self._open) >= MAX_DEPTH:
                 return ABSENT

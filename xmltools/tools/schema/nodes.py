@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from xmltools.tools.schema.document import TYPES, Document, Node
+from xmltools.tools.schema.document import NEVER, TYPES, Document, Node
 from xmltools.tools.schema.equality import equal, is_one_of
 
 MAX_MORE_WAYS = 200
@@ -17,19 +17,23 @@ CHOICES = frozenset(("anyOf", "oneOf"))
 OBJECT_WORDS = frozenset(("properties", "patternProperties", "additionalProperties"))
 ARRAY_WORDS = frozenset(("items", "prefixItems"))
 _DECIDING = VALUES | OBJECT_WORDS | ARRAY_WORDS | {"type"}
-"""Keywords that say what a value is, whatever its alternatives are."""
-_DROPPED = frozenset(("anyOf", "oneOf", "allOf", "$ref", "description", "title", "$defs", "default", "examples"))
+"""Keywords that say what a value is, whatever its alternatives are; but an object has the properties of both."""
+_SILENT = frozenset(("allOf", "$ref", "description", "title", "$defs", "default", "examples"))
+_UNEVALUATED = frozenset(("unevaluatedProperties", "unevaluatedItems"))
+_DROPPED = _SILENT | _UNEVALUATED
+"""Keywords that say nothing beside one alternative: some are about what none of all describes."""
 _CONDITIONS = frozenset(("anyOf", "oneOf", "then", "else", "dependentSchemas"))
 
 
 class AppliedNodes:
     """Finds the nodes of a document that apply to the same value as others."""
 
-    __slots__ = ("_bare", "document")
+    __slots__ = ("_bare", "_looks_around", "document")
 
     def __init__(self, document: Document) -> None:
         self.document = document
-        self._bare: dict[int, Node] = {}
+        self._looks_around: bool | None = None
+        self._bare: dict[tuple[int, str], Node] = {}
 
     def ways(self, parts: Sequence[Node]) -> list[tuple[Node, ...]]:
         """Return the nodes of each alternative, those of alternatives that have such again included.
@@ -52,39 +56,36 @@ class AppliedNodes:
             pending += inner[::-1]
             if not inner:
                 found.append(nodes)
-        return found
+        return [nodes for nodes in found if not is_contradiction(self.parts(nodes))] or found
 
-    def other_choices(self, parts: Sequence[Node]) -> list[str]:
-        """Return the keywords with alternatives that `ways` does not ask: those beside others, which it does."""
-        words: dict[str, None] = {}
-        seen: set[tuple[int, ...]] = set()
-        pending = [parts]
-        while pending:
-            here = pending.pop()
-            choices = [(word, part[word]) for part in here for word in ("anyOf", "oneOf") if word in part]
-            words |= dict.fromkeys(word for word, _ in choices[1:])
-            for each in choices[0][1] if choices else ():
-                if (key := key_of((each,))) not in seen:
-                    seen.add(key)
-                    pending.append(self.parts((each,)))
-        return list(words)
+    def looks_around(self) -> bool:
+        """Return whether anything in the document is about what none of all alternatives describes."""
+        if self._looks_around is None:
+            self._looks_around = not all(map(_UNEVALUATED.isdisjoint, self.document.nodes.values()))
+        return self._looks_around
 
     def _alternatives(self, parts: Sequence[Node]) -> list[tuple[Node, ...]]:
-        """Return the nodes of each alternative, if nothing but alternatives says what a value is."""
-        if any(part.keys() & _DECIDING for part in parts):
-            return []
-        choices = (part[word] for part in parts for word in ("anyOf", "oneOf") if word in part)
-        said: list[Node] = next(choices, [])
-        rest = tuple(filter(None, map(self._without_alternatives, parts))) if said else ()
-        return [(each, *rest) for each in said]
+        """Return the nodes of each alternative, itself last, if nothing else says what a value is, or it is an object.
 
-    def _without_alternatives(self, part: Node) -> Node:
+        Of several keywords with alternatives the first one is asked.
+        """
+        chosen = next(((part, word) for part in parts for word in ("anyOf", "oneOf") if word in part), None)
+        if chosen is None or (any(part.keys() & _DECIDING for part in parts) and not describe_object(parts)):
+            return []
+        own, word = chosen
+        rest = tuple(filter(None, [self._without(part, word if part is own else "") for part in parts]))
+        return [(*rest, each) for each in own[word]]
+
+    def _without(self, part: Node, choice: str) -> Node:
+        """Return a node without the keyword `choice`, and without those that say nothing beside what they lead to."""
         # The same dict each time: shapes are known by the identity of their nodes.
-        if part.keys().isdisjoint(_DROPPED):
+        if choice not in part and part.keys().isdisjoint(_DROPPED):
             return part
-        if id(part) not in self._bare:
-            self._bare[id(part)] = {word: value for word, value in part.items() if word not in _DROPPED}
-        return self._bare[id(part)]
+        key = id(part), choice
+        if key not in self._bare:
+            dropped = _DROPPED | {choice}
+            self._bare[key] = {word: value for word, value in part.items() if word not in dropped}
+        return self._bare[key]
 
     def parts(self, nodes: Iterable[Node]) -> list[Node]:
         """Return the nodes with all that they refer to by `$ref` and `allOf`."""
@@ -135,6 +136,21 @@ def common_types(parts: Sequence[Node]) -> list[str] | None:
     names = [name for types in said for name in types]
     common = [each for each in dict.fromkeys(names) if all(allows(types, each) for types in said)]
     return [each for each in common if each != "integer" or "number" not in common] or said[0][:1]
+
+
+def describe_object(parts: Sequence[Node]) -> bool:
+    """Return whether nodes say that a value is an object, and no more of which one than its properties."""
+    words = {word for part in parts for word in part}
+    types = common_types(parts)
+    return (types == ["object"] or (types is None and not words.isdisjoint(OBJECT_WORDS))) and words.isdisjoint(VALUES)
+
+
+def is_contradiction(parts: Sequence[Node]) -> bool:
+    """Return whether no value can fit all nodes, since one is false, or their types exclude each other."""
+    types = common_types(parts)
+    return any(NEVER in part for part in parts) or (
+        types is not None and not any(all(allows(part.get("type", types), each) for part in parts) for each in types)
+    )
 
 
 def allows(types: list[str], name: str) -> bool:

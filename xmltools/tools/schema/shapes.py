@@ -328,7 +328,7 @@ class _Container(Shape):
 
 
 class ObjectShape(_Container):
-    """Properties. `required` and `properties` are what its schemas declare without condition."""
+    """Properties. `required` are those that its schemas ask for without condition."""
 
     __slots__ = ("_optional", "_properties", "is_open", "keeper", "required")
     words = _SIMPLE | {"properties", "required", "additionalProperties"}
@@ -391,9 +391,22 @@ class ObjectShape(_Container):
         if found is None:
             if not self.make.document.linked:
                 self._make_plain_ones()
-            found = {name: self.child(name) for part in self.parts for name in part.get("properties", ())}
+            said = (*self.parts, *self._optional)
+            found = {name: self.child(name) for part in said for name in part.get("properties", ())}
             self._properties = found
         return found
+
+    @property
+    def forms(self) -> Shape:
+        """What the arguments of a tool may be: this object or, if its schema has alternatives, the union of the objects
+        that they make of it. Prompts and grammars are made of these; a call is read by this shape first."""
+        if all(map(CHOICES.isdisjoint, self.parts)):
+            return self
+        found = self.make.shape(self.nodes)
+        objects = [each for each in found.alternatives if isinstance(each, ObjectShape)]
+        if len(objects) == len(found.alternatives):
+            return found
+        return union(objects, self.make, self.nodes) if objects else self
 
     def _make_plain_ones(self) -> None:
         """Make the shapes of properties that are no more than a type, as most are, without the way by `child`.
@@ -737,7 +750,7 @@ class Maker(AppliedNodes):
         if types is not None and len(types) == 1:
             return self.typed(types[0], nodes, nodes)  # what most schemas are
         parts = self.parts(nodes)
-        if len(parts) == 1 and len(parts[0].get("type", ())) == 1 and parts[0].keys().isdisjoint(VALUES):
+        if len(parts) == 1 and len(parts[0].get("type", ())) == 1 and parts[0].keys().isdisjoint(VALUES | CHOICES):
             return self.typed(parts[0]["type"][0], nodes, parts)  # what nearly all others are
         types = common_types(parts)
         values = common_values(parts, types)
@@ -746,13 +759,26 @@ class Maker(AppliedNodes):
         if types is None:
             return self._untyped(nodes, parts)
         if len(types) == 1:
-            return self.typed(types[0], nodes, parts)
+            found = self.union_of_forms(nodes, parts) if types == ["object"] else None
+            return found or self.typed(types[0], nodes, parts)
         return union([self._one_of_types(each, nodes, parts) for each in types], self, nodes)
 
     def _one_of_types(self, type: str, nodes: tuple[Node, ...], parts: Sequence[Node]) -> Shape:
         only: Node = {"type": [type]}
         # Lists and objects ask their parts for what is in them, of which this says nothing.
-        return self.typed(type, (*nodes, only), parts if type in ("array", "object") else [*parts, only])
+        if type != "object":
+            return self.typed(type, (*nodes, only), parts if type == "array" else [*parts, only])
+        return self.union_of_forms((*nodes, only), [*parts, only]) or ObjectShape(self, (*nodes, only), parts)
+
+    def union_of_forms(self, nodes: tuple[Node, ...], parts: Sequence[Node]) -> Shape | None:
+        """Return the union of the alternatives that nodes have, each with what stands beside all of them; None if there
+        are none, or something else decides what the value is."""
+        if not (ways := self.ways(parts)):
+            return None
+        found = union(map(self.shape, ways), self, nodes)
+        if isinstance(found, UnionShape) or not self.looks_around():
+            return found
+        return UnionShape(self, nodes, (found,))  # which knows that there is more to fit
 
     def typed(self, type: str, nodes: tuple[Node, ...], parts: Sequence[Node]) -> Shape:
         """Return a shape of one type, made anew."""
@@ -764,15 +790,12 @@ class Maker(AppliedNodes):
 
     def _untyped(self, nodes: tuple[Node, ...], parts: Sequence[Node]) -> Shape:
         words = {word for part in parts for word in part}
+        if found := self.union_of_forms(nodes, parts):
+            return found
         if words & OBJECT_WORDS:
             return ObjectShape(self, nodes, parts)
         if words & ARRAY_WORDS:
             return ArrayShape(self, nodes, parts)
-        if words & CHOICES and (ways := self.ways(parts)):
-            found = union(map(self.shape, ways), self, nodes)
-            if isinstance(found, UnionShape) or not self.other_choices(parts):
-                return found
-            return UnionShape(self, nodes, found.alternatives)  # which knows that there is more to fit
         return AnyShape(self, nodes, parts) if words else ANY
 
 
@@ -810,6 +833,8 @@ def _compile(schema: Node) -> ObjectShape:
     types = common_types(parts) or ["object"]
     if "object" not in types:
         raise XMLToolsError(f"invalid schema at #/type: arguments are an object, not {' or '.join(types)}")
-    root = ObjectShape(maker, (document.root,), parts)
+    # What the schema allows beside objects is no value: neither as an example, nor as a form.
+    nodes = (document.root,) if common_types(parts) == ["object"] else (document.root, {"type": ["object"]})
+    root = ObjectShape(maker, nodes, parts)
     root.keeper = _Keeper(maker)
     return root
