@@ -5,7 +5,7 @@ Only what is in the object with the arguments has a path.
 
 from __future__ import annotations
 
-from xmltools.dialects import Body, Dialect
+from xmltools.dialects import Dialect
 from xmltools.models.events import ArgumentDelta, Event
 from xmltools.syntax.element_tree import Element
 from xmltools.syntax.json_scanner import JSONScanner
@@ -28,7 +28,7 @@ class JSONObject(JSONScanner):
         super().__init__(
             depth,
             has_names=is_body,
-            loose=dialect.body is not Body.ELEMENTS,
+            loose=True,
             is_call=pairs is not None and pairs.python,
             marks=(pairs.quote, dialect.start + pairs.name, dialect.closer) if pairs and pairs.quote else (),
         )

@@ -49,7 +49,7 @@ def read_object_of(block: Block, json: JSONObject, text: str | None = None, writ
         if pairs.python or pairs.quote:
             value, slips = loads_call(text, json.marks, depth=depth)
         else:
-            value, slips = loads_lenient(text, depth=depth, loose=not is_forge)
+            value, slips = loads_lenient(text, depth=depth, loose=True)
     except JSONError as error:
         code = Code.LIMIT_EXCEEDED if isinstance(error, JSONDepthError) else Code.INVALID_JSON
         hint = None
