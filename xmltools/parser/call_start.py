@@ -77,7 +77,7 @@ class CallStarts:
         self.base = 0
         self.final = False
         self.counts_others = True
-        self.edges = (*starts.ends, *starts.dialect.frame[:1])  # what is no text at the beginning of the text
+        self.edges = starts.edges  # what is no text where nothing comes before it
         # end tags of reasoning that may wait in vain for another one. The time for more would not be linear
         self.patience = 100
         self.is_long = False  # the run of white space that was read last is too long to be layout
@@ -121,8 +121,7 @@ class CallStarts:
         is_sure = own and own[0].is_sure and word == own[0].opener and not is_fenced
         for form in own if is_sure or not self.counts_others else own + forms_at(self.starts.others, word):
             is_own = form in own
-            may_be_late = is_own or (is_fenced and not self.shown.line.strip())
-            if form.is_bare and not (self.is_first or may_be_late):
+            if form.is_bare and not (is_own or self.is_first or (is_fenced and not self.shown.line.strip())):
                 continue
             if not is_own and form.arguments and word != form.block:
                 continue

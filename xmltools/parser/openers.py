@@ -20,6 +20,10 @@ _AFTER_BRACKET: Final = rf"(?=(?:(?<=\[){_W}(?:\{{|\Z))?+{_W}(?:\Z|[\"'](?:\w{{0
 """How a call in JSON goes on, or what the end of the text cuts off of that."""
 
 
+_NO_STRAY: Final = "<|start|>assistant to="
+"""A token with which calls begin in Harmony, and without its end is none."""
+
+
 class Cuts:
     """Beginnings of some words that are shorter than these. Case does not matter."""
 
@@ -177,8 +181,8 @@ class Starts(NamedTuple):
     """Of these and of the reasoning elements, those of other dialects, in small letters."""
     strays: frozenset[str]
     """Words that may be no text where they come without a call."""
-    ends: tuple[str, ...]
-    """Of these, end tags of reasoning."""
+    edges: tuple[str, ...]
+    """Those that are no text only where the reply begins."""
     openers: Openers
     """All of them."""
     later: Openers
@@ -217,7 +221,7 @@ def starts_of(
     starts = tuple(dict.fromkeys((*calls, *others)))
     ends = tuple(f"</{tag}>" for tag in tags)
     strays = (*dialect.strays, *dialect.frame, *ends)
-    tokens = (*dialect.turn_ends, *thoughts, *strays)
+    tokens = (*dialect.turn_ends, *thoughts, *strays, _NO_STRAY)
     later = [
         start
         for start in starts
@@ -235,7 +239,7 @@ def starts_of(
         thoughts,
         frozenset(map(str.lower, (*other_tags, *thoughts))).difference(start.lower() for start, _ in dialect.thoughts),
         frozenset(strays),
-        ends,
+        (*ends, *dialect.frame[:1]),
         make_openers((*starts, *tags), tokens, dialect.layout),
         make_openers((*later, *tags), tokens, dialect.layout, "{" in later),
         words,
