@@ -110,6 +110,10 @@ def _read_name(block: Block, text: str, at: int, start: int) -> tuple[str | None
         if len(text) < after:  # otherwise it is too long
             raise UndecidedError
     if pairs.name_pattern and (match := re.fullmatch(pairs.name_pattern, name)):
+        loose = None if block.knows_tool(match["name"]) else re.fullmatch(pairs.loose_name_pattern, name)
+        if loose and block.knows_tool(loose["name"]):
+            block.note(Code.DECORATED_NAME, block.base + start, f"{name!r} was read as {loose['name']!r}", block.start)
+            match = loose
         name = match["name"]
     if pairs.end and not pairs.json and name.endswith("/"):
         name = name[:-1].rstrip(SPACES)
