@@ -18,7 +18,7 @@ from xmltools.parser.open_call import Block, State
 from xmltools.syntax.markup import MORE, NAME_LENGTH, NO, OPENER_SPACE, SPACES, is_cut_off, is_valid_name, skip_space
 
 _NAME = re.compile(NAME)
-_PYTHON_NAME = re.compile(r"[A-Za-z_][\w.]*+", re.ASCII)
+_PYTHON_NAME = re.compile(r"[A-Za-z_][\w.-]*+", re.ASCII)
 _BETWEEN: Final = "key value_end end name closer opener object object_end fillers tag_mark"
 
 
