@@ -8,7 +8,7 @@ from __future__ import annotations
 from xmltools.dialects import Body, Dialect
 from xmltools.models.events import ArgumentDelta, Event
 from xmltools.syntax.element_tree import Element
-from xmltools.syntax.json_scanner import JSONScanner
+from xmltools.syntax.json_scanner import SET, JSONScanner
 from xmltools.tools.schema import ANY, ArrayShape, Shape
 
 Path = tuple[str | int, ...]
@@ -96,7 +96,7 @@ class JSONObject(JSONScanner):
         """The path and the shape of the next value in the innermost object or list."""
         path, shape, number = self._frames[-1]
         key = self.key
-        if path is None:
+        if path is None or self.stack[-1] == SET:  # whose first item may have been taken for a key
             return None, ANY
         if number < 0:
             return (None, ANY) if key is None or (not path and shape.wraps(key)) else ((*path, key), shape.child(key))

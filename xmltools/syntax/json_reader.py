@@ -198,7 +198,14 @@ _decode = json.JSONDecoder(**_HOOKS).decode
 # JSON and Python literals, mixed.
 
 _CONTROL = re.compile(r"[\x00-\x1f]")
-_NUMBER = late_pattern(r"(-?(?:0|[1-9][0-9]*+))((?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?)")
+_NUMBER = late_pattern(r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?")
+_DIGITS: Final = "[0-9]++(?:_[0-9]++)*+"
+_PYTHON_NUMBER = late_pattern(
+    r"[-+]?(?:(?P<base>0(?:[xX](?:_?[0-9a-fA-F]){1,3500}+|[oO](?:_?[0-7]){1,3500}+|[bB](?:_?[01]){1,3500}+))"
+    rf"|(?=\.?[0-9])(?P<zeros>0+(?=[0-9]))?(?:{_DIGITS})?+(?P<part>(?:\.(?:{_DIGITS})?+)?(?:[eE][+-]?{_DIGITS})?))"
+)
+"""A number of JSON or Python, or one with zeros in front. Longer hexadecimal ones may have more than
+`MAX_DIGITS` digits."""
 _WORDS: Final = {"True": True, "False": False, "None": None, "true": True, "false": False, "null": None}
 _UP_TO_NO_ESCAPE = {quote: up_to(f"(?!{escape})") for quote, escape in ESCAPES.items()}
 _UP_TO_WHITE_SPACE = up_to("[bfnrt]")
@@ -288,10 +295,20 @@ class _LenientReader(JSONScanner):
             if self._is_call:
                 raise JSONError("'/' is not allowed there", self.place)
             self.note(Code.STRAY_TEXT, "dropped a comment", self.place)
+        elif character == "{":
+            self.note(Code.PYTHON_LITERAL, "read a set as a list", self.place)
+            keys = self.open.pop()
+            if len(keys) > 1:
+                raise JSONError("expected a colon", self.place)
+            self.open.append([key for key, _ in keys])
 
     def on_end(self, end: int) -> None:
         start, is_string, is_top = self.place, self.quote != "", len(self.stack) == 1
         word = self.string(end) if is_string else self.source[start:end]
+        if self.expect == NEXT:
+            self.note(Code.PYTHON_LITERAL, "joined two strings", start)
+            self.open[-1][-1] += word
+            return
         if self.expect != KEY:
             self.open[-1].append(word if is_string else self.scalar(word))
             return
@@ -304,8 +321,14 @@ class _LenientReader(JSONScanner):
 
     def scalar(self, word: str) -> Any:
         """Return the number that is written, or the constant."""
-        if number := _NUMBER.fullmatch(word):
-            return _number(word) if number[2] else _integer(word)
+        if number := _PYTHON_NUMBER.fullmatch(word):
+            if not _NUMBER.fullmatch(word):
+                code = Code.COERCED_VALUE if number["zeros"] else Code.PYTHON_LITERAL
+                self.note(code, f"read the number {word:.40}", self.place)
+            if number["base"]:
+                return int(word, 0)
+            word = word.replace("_", "")
+            return _number(word) if number["part"] else _integer(word)
         if word not in _WORDS:
             raise JSONError("expected a value", self.place)
         if word[0] in "TFN":
@@ -317,11 +340,13 @@ class _LenientReader(JSONScanner):
         quote, start = self.quote, self.place
         if quote == "<":
             return self.source[start + len(self._mark) : end]
-        if quote == "'":
-            self.note(Code.PYTHON_LITERAL, "read a string in single quotes", start)
-        at = start + 1
+        at = start + len(self._inside)
         inside = self.source[at:end]
-        if control := _CONTROL.search(inside):
+        if (opening := self.source[start:at]) != '"':
+            self.note(Code.PYTHON_LITERAL, f"read a string that begins with {opening}", start)
+        if not self.is_escaped:
+            return inside
+        if at - start <= 2 and (control := _CONTROL.search(inside)):
             self.note(Code.JSON_LINE_BREAK, "kept a line break or tab in a string", at + control.start())
         odd = end_of(_UP_TO_NO_ESCAPE[quote], inside)
         if odd < len(inside):  # one backslash stands for itself: may another one?

@@ -487,11 +487,14 @@ class _Reader:
         if value is not UNREAD:
             return _Value(value)
         trimmed = text.strip(SPACES)
-        if trimmed[0] == "[":
+        if trimmed[0] in "[{(":
             loaded = self._load(text, offset)
             if isinstance(loaded.value, list):
-                return _after_loading(loaded, self.read(loaded.value, shape, offset))
-            if trimmed[-1] == "]":
+                read = _after_loading(loaded, self.read(loaded.value, shape, offset))
+                # A set or a tuple may as well be the text of one item.
+                if trimmed[0] == "[" or (read.tidy and self.fits(shape, read.value)):
+                    return read
+            if trimmed[0] == "[" and trimmed[-1] == "]":
                 return _Value(text)  # a list was meant, but nobody can say which
         read = self._one_item(text, shape, offset, source)
         if "," in trimmed and not self.fits(shape.item(0), read.value[0]):
