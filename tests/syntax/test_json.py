@@ -10,9 +10,10 @@ from contextlib import suppress
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.python_calls import loads_call
 
 from xmltools.errors import Code
-from xmltools.syntax.json_reader import JSONError, JSONEscapeError, loads, loads_call, loads_lenient
+from xmltools.syntax.json_reader import JSONError, JSONEscapeError, loads, loads_lenient
 
 STRINGS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 VALUES = st.recursive(

@@ -6,9 +6,11 @@ import ast
 from typing import Any
 
 import pytest
+from support.python_calls import loads_call
 
 from xmltools.errors import Code
-from xmltools.syntax.json_reader import JSONError, loads_call, loads_lenient
+from xmltools.syntax.json_reader import JSONError, JSONNumberError, loads_lenient
+from xmltools.tools.schema.written_numbers import text_of, written_number
 
 PYTHON = Code.PYTHON_LITERAL
 STRINGS = [
@@ -59,9 +61,13 @@ def test_a_set_keeps_what_is_written_twice() -> None:
 
 
 @pytest.mark.parametrize(("text", "value"), [("07", 7), ("-007.50", -7.5), ("+0042", 42), ("00_1e2", 100.0)])
-def test_zeros_in_front_of_a_number_are_left_out(text: str, value: float) -> None:
-    assert loads_lenient(f"[{text}]") == ([value], [(Code.COERCED_VALUE, 1, f"read the number {text}")])
-    assert loads_call(f"(a={text})") == ({"a": value}, [(Code.COERCED_VALUE, 3, f"read the number {text}")])
+def test_zeros_in_front_of_a_number_need_a_schema_that_says_what_they_are(text: str, value: float) -> None:
+    for read, source, offset in ((loads_lenient, f"[{text}]", 1), (loads_call, f"(a={text})", 3)):
+        with pytest.raises(JSONNumberError) as caught:
+            read(source)
+        assert (caught.value.message, caught.value.offset) == ("a number with zeros in front", offset)
+    number = written_number(text)
+    assert (number, text_of(number)) == (value, text)
 
 
 def test_two_strings_in_a_call_of_python_are_one_and_in_json_lack_a_comma() -> None:

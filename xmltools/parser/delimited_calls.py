@@ -109,11 +109,9 @@ def _read_name(block: Block, text: str, at: int, start: int) -> tuple[str | None
             return None, place
         if len(text) < after:  # otherwise it is too long
             raise UndecidedError
-    if pairs.name_pattern and (match := re.fullmatch(pairs.name_pattern, name)):
-        loose = None if block.knows_tool(match["name"]) else re.fullmatch(pairs.loose_name_pattern, name)
-        if loose and block.knows_tool(loose["name"]):
-            block.note(Code.DECORATED_NAME, block.base + start, f"{name!r} was read as {loose['name']!r}", block.start)
-            match = loose
+    match = re.fullmatch(pairs.name_pattern, name)
+    # A decorated name is another tool's than the one that it looks like only if there is none of that name.
+    if match and pairs.name_pattern and (block.tool_named(match["name"]) or not block.tool_named(name)):
         name = match["name"]
     if pairs.end and not pairs.json and name.endswith("/"):
         name = name[:-1].rstrip(SPACES)

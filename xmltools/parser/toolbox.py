@@ -45,11 +45,9 @@ class Toolbox:
         self.names = tuple(self._shapes)
         """The names of the tools."""
         self._meaning = ToolNames(self._shapes)
+        self.resolve = self._meaning.resolve
+        """Returns the name of the tool that a name means (protocol, 2.8), or None."""
         self._servers = {tool.server for tool in self.tools}
-
-    def resolve(self, name: str) -> str | None:
-        """The name of the tool that `name` means (protocol, 2.8). None if there is none, or more than one."""
-        return self._meaning.resolve(name)
 
     def begins(self, name: str) -> bool:
         """True if the name of some tool begins so."""
@@ -74,10 +72,7 @@ class Toolbox:
         if name in self._shapes:
             message = f"server {server!r} has no tool named {name!r}" if server else f"several servers have {name!r}"
             return message, f"Name the server of {name} in <server_name>: {', '.join(self._shapes[name])}."
-        near = self._meaning.near(name)
-        known = ", ".join(list(self._shapes)[:20]) or "none"
-        advice = f"Did you mean {' or '.join(near)}?" if near else f"The tools are: {known}."
-        return f"there is no tool named {name!r}", f"There is no tool {name[:100]!r}. {advice}"
+        return f"there is no tool named {name!r}", f"There is no tool {name[:100]!r}. {self._meaning.advice(name)}"
 
     def find_plain(self, name: str, server: str | None, default: str) -> tuple[str, ObjectShape] | None:
         """The server and schema of the tool that has this very name, on the server that is named or meant; None if

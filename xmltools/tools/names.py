@@ -13,6 +13,7 @@ _SEPARATOR = re.compile("::?|[./]")
 _PREFIX = re.compile(r"(?:[A-Za-z_][\w-]*+(?:::?|[./]))++", re.ASCII)
 _FOLDED = str.maketrans(ascii_uppercase + "-", ascii_lowercase + "_")
 _LONG = 100
+_MOST = 20
 _LONGEST = 512
 """Characters of a name with its decoration. The name of a call has 256 (protocol, 2.1)."""
 
@@ -33,13 +34,15 @@ class ToolNames:
             servers.setdefault(tool.name, []).append(tool.server)
         return cls(servers)
 
-    def resolve(self, name: str) -> str | None:
+    def resolve(self, name: str, loose: str = "") -> str | None:
         """Return the name of the one tool that `name` means: itself; or one that is equal to it, or to what is left of
-        it without quotes, `()` and a prefix, perhaps in another case or with `-` for `_`. None if there is none, or
-        more than one."""
+        it without quotes, `()` and a prefix, perhaps in another case or with `-` for `_`; or else what the group `name`
+        has in it, if the pattern `loose` matches it. None if there is none, or more than one."""
         if name in self._servers:
             return name
         meant = self._meant(name)
+        if not meant and loose and len(name) <= _LONGEST and (match := re.fullmatch(loose, name)):
+            return self.resolve(match["name"])
         return meant[0] if len(meant) == 1 else None
 
     def near(self, name: str) -> list[str]:
@@ -50,6 +53,14 @@ class ToolNames:
 
         folded, alike = self._parts(name[:_LONG])[-1][0].translate(_FOLDED), self._folded()
         return [each for near in get_close_matches(folded, alike, n=3, cutoff=0.5) for each in alike[near]][:3]
+
+    def advice(self, name: str) -> str:
+        """Return what to call instead of an unknown name: the near tools, or else all, in a sentence."""
+        if near := self.near(name):
+            return f"Did you mean {' or '.join(near)}?"
+        names = list(self._servers)
+        more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
+        return f"The tools are: {', '.join(names[:_MOST]) or 'none'}{more}."
 
     def _meant(self, name: str) -> list[str]:
         """Return the names that `name` may mean. What needs the least left out decides, and the exact name before one
