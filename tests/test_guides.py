@@ -161,7 +161,7 @@ def test_in_the_loop_of_the_guide_a_call_that_was_cut_off_runs_once_as_do_those_
 
 
 def test_the_loop_of_the_guide_tells_results_and_failed_calls_apart(tmp_path: Path) -> None:
-    right, wrong = (f'{{"name": "shop", "text": {text}}}' for text in ('"tea"', "5"))
+    right, wrong = (f'{{"name": "shop", "text": {text}}}' for text in ('"tea"', "true"))
     calls = [GUIDE_CALL.format("write_note", arguments) for arguments in (right, wrong, right, wrong)]
     run_loop(tmp_path, ["\n".join(calls), "Done."])
     asked = (tmp_path / "asked.txt").read_text()

@@ -158,7 +158,10 @@ class Code(StrEnum):
     ARGUMENTS_TAG = ("arguments_tag", "Put the arguments in <arguments>, and in no other element.")
     NAME_TAG = ("name_tag", "Write the name of the tool in <tool_name>, and its server in <server_name>.")
     ATTRIBUTE_VALUE = ("attribute_value", "Write values between tags, as in <path>a.py</path>, not as attributes.")
-    DECORATED_NAME = ("decorated_name", "Write the name of the tool alone: no prefix, no quotes, no ().")
+    DECORATED_NAME = (
+        "decorated_name",
+        "Write the name of the tool exactly as it is listed: no prefix, no quotes, no (), and in the same case.",
+    )
     JOINED_CALLS = ("joined_calls", "Write a <tool> block of its own for each call.")
     CHAT_TOKEN = ("chat_token", "Write </tool> right after </arguments>, before the reply ends.")
     WRONG_SERVER = ("wrong_server", "Leave <server_name> out, or write exactly the server that is given for the tool.")

@@ -111,7 +111,7 @@ PLACES = {
     ),
     "a body that is no JSON": (body(", ‸x}"), "invalid_json"),
     "a bracket": (body(', "arguments": {"a": 1‸]}'), "invalid_json"),
-    "a number in a body": (body(', "arguments": {"a": ‸1e999}}'), "invalid_json"),
+    "a number in a body": (body(', "arguments": {"a": 1‸e}}'), "invalid_json"),
     "text behind a body": (body("} ‸x "), "invalid_json"),
     "a brace that is missing": (body(', "arguments": {"path": "a", "arguments": {}}‸'), "invalid_json"),
     "a key without a value": (body(', "x"‸}'), "invalid_json"),

@@ -451,10 +451,12 @@ def test_a_name_that_no_call_can_say_gives_no_call(name: str) -> None:
     assert not parse(f"<tool>{body}</tool>").calls
 
 
-def test_a_tool_is_found_by_its_exact_name_and_never_by_another_server() -> None:
+def test_a_tool_is_found_by_its_own_name_and_never_by_another_server() -> None:
     tools = [Tool(name="read", server="disk"), Tool(name="read", server="net"), Tool(name="__class__")]
     for name, server in (
-        ("Read", "disk"),
+        ("Read", "local"),
+        ("net.Read", "disk"),
+        ("disk.read", "net"),
         ("read", "local"),
         ("read", "Disk"),
         ("read", "__class__"),
@@ -465,3 +467,5 @@ def test_a_tool_is_found_by_its_exact_name_and_never_by_another_server() -> None
         block = f"<tool><server_name>{server}</server_name><tool_name>{name}</tool_name></tool>"
         assert [error.code for error in parse(block, tools).errors] == ["unknown_tool"]
         assert not parse(block, tools).calls
+    [call] = parse("<tool><server_name>disk</server_name><tool_name>Read</tool_name></tool>", tools).calls
+    assert (call.name, call.server, [repair.code for repair in call.repairs]) == ("read", "disk", ["decorated_name"])

@@ -123,12 +123,12 @@ def test_a_number_in_quotes_has_deltas_and_a_list_in_quotes_has_none():
         assert found[1] == {"edit": {"line": 5, "text": "y"}, "list": []}
 
 
-def test_a_number_for_a_string_has_no_deltas():
-    text = '<tool>{"tool_name": "f", "arguments": {"a": 5, "edit": {"line": 6, "text": true}}}</tool>'
+def test_the_deltas_of_a_number_for_a_string_are_its_text():
+    text = '<tool>{"tool_name": "f", "arguments": {"a": 0050, "edit": {"line": 6, "text": 1e400}}}</tool>'
     for chunks in ([text], list(text)):
-        parser = xt.Parser([TOOL])
-        events = [event for chunk in chunks for event in parser.feed(chunk)] + parser.close()
-        assert [event.path for event in events if isinstance(event, xt.ArgumentDelta)] == [("edit", "line")]
+        found, arguments = deltas_and_arguments(chunks, [TOOL])
+        assert found == {("a",): "0050", ("edit", "line"): "6", ("edit", "text"): "1e400"}
+        assert arguments == {"a": "0050", "edit": {"line": 6, "text": "1e400"}}
 
 
 def test_of_elements_after_a_token_only_strings_have_deltas():

@@ -91,7 +91,7 @@ def test_a_call_that_starts_has_its_id_its_name_and_the_server_that_was_said():
         (block("<n>5</n><a>x</a>")[: -len("</a></arguments></tool>")], {"n": 5}),
         (block("<n>5</n><o><a>x</a>")[: -len("</arguments></tool>")], {"n": 5}),
         (block('{"n": 5, "a": }'), {}),
-        ('<tool>{"name": "f", "arguments": {"n": "x", "a": 1}}</tool>', {"n": "x", "a": 1}),
+        ('<tool>{"name": "f", "arguments": {"n": "x", "a": 1}}</tool>', {"n": "x", "a": "1"}),
         (block("<n>5</n><n>6</n>"), {"n": 5}),
     ],
 )
@@ -108,7 +108,7 @@ def test_an_unknown_tool_is_told_the_nearest_three_and_a_name_is_cut():
     assert error.hint.startswith(f"There is no tool '{'zq' * 50}'. The tools are: read_file0, read_file1, ")
     many = [xt.Tool(name=f"tool{number:02}") for number in range(25)]
     [error] = xt.parse(f"<tool><tool_name>{'zq'}</tool_name></tool>", tools=many).errors
-    assert error.hint.endswith(", tool18, tool19.")
+    assert error.hint.endswith(", tool18, tool19 and 5 more.")
     [error] = xt.parse("<tool><tool_name>f</tool_name></tool>", tools=[]).errors
     assert error.hint == "There is no tool 'f'. The tools are: none."
 

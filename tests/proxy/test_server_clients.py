@@ -291,8 +291,9 @@ def error_event(answer: Any) -> dict[str, Any]:
     [
         ("No.", "the model did not call a tool"),
         (OTHER, "the model called look, but tool_choice asks for a call of write"),
+        (OTHER.replace("look", "Look"), "the model called Look, but tool_choice asks for a call of write"),
     ],
-    ids=["no call", "another tool"],
+    ids=["no call", "another tool", "another tool in another case"],
 )
 def test_a_call_that_was_asked_for_by_name_and_is_missing_is_the_same_error_everywhere(
     path: str, said: str, told: str

@@ -162,8 +162,8 @@ SAID = {
     "a far name": (block("", name="xyz"), ["no tool named 'xyz'", "The tools are: apply_diff, read_file."]),
     "JSON": ('<tool>{"tool_name": "read_file", x}</tool>', ["the JSON could not be read", "as XML"]),
     "JSON arguments": (
-        block('{"path": "a",\n "diff": 01}'),
-        ["the JSON could not be read", 'Line 5:  "diff": 01}', "as XML"],
+        block('{"path": "a",\n "diff": 1 1}'),
+        ["the JSON could not be read", 'Line 5:  "diff": 1 1}', "as XML"],
     ),
 }
 

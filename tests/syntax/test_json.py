@@ -10,9 +10,10 @@ from contextlib import suppress
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.python_calls import loads_call
 
 from xmltools.errors import Code
-from xmltools.syntax.json_reader import JSONError, JSONEscapeError, loads, loads_call, loads_lenient
+from xmltools.syntax.json_reader import JSONError, JSONEscapeError, loads, loads_lenient
 
 STRINGS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 VALUES = st.recursive(
@@ -195,14 +196,11 @@ def test_slips_are_reported_with_their_places(text, value, slips):
     "text",
     [
         "{'a': 1, 'a': 2}",
-        "{'a'}",
         "{1: 2}",
         "{'a': (1)}",
         "{'a': nan}",
         "{'a': 1e400}",
         "{'a': __import__('os')}",
-        "{'a': 1_000}",
-        "{'a': 0x10}",
         "{'a': '\\ud800'}",
         "{'a': '\\U00110000'}",
         "{'a': '\\N{DASH}'}",

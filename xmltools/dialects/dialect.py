@@ -45,6 +45,8 @@ class Pairs:
     """The attribute that says the name, if `name` and `name_end` are the ends of a tag with attributes."""
     name_pattern: str = ""
     """A regular expression for what stands between `name` and `name_end`, whose group `name` is the name."""
+    loose_name_pattern: str = ""
+    """Another one, which counts where only its group `name` is the name of a given tool (`decorated_name`)."""
     end: str = ""
     """Ends the arguments. Without it the block's own end mark does, so that a call without that was cut off."""
     json: bool = False
@@ -358,12 +360,14 @@ class Dialect:
             )
         if pairs.end and pairs.end in (pairs.name, self.opener):
             raise self._wrong(f"the `end` of `pairs`, {pairs.end!r}, also begins a call: nobody can tell them apart")
-        try:
-            groups = re.compile(pairs.name_pattern).groupindex
-        except re.error as error:
-            raise self._wrong(f"`name_pattern` is no regular expression: {error}; got {pairs.name_pattern!r}") from None
-        if pairs.name_pattern and "name" not in groups:
-            raise self._wrong("`name_pattern` needs a group called `name`, as (?P<name>.+)")
+        for key in ("name_pattern", "loose_name_pattern"):
+            pattern: str = getattr(pairs, key)
+            try:
+                groups = re.compile(pattern).groupindex
+            except re.error as error:
+                raise self._wrong(f"`{key}` is no regular expression: {error}; got {pattern!r}") from None
+            if pattern and "name" not in groups:
+                raise self._wrong(f"`{key}` needs a group called `name`, as (?P<name>.+)")
 
     def _wrong(self, what: str) -> XMLToolsError:
         return XMLToolsError(f"dialect {self.name!r}: {what}")

@@ -23,6 +23,7 @@ KIMI_K2 = Dialect(
         name="<|tool_call_begin|>",
         name_end="<|tool_call_argument_begin|>",
         name_pattern=r"(?:functions\.)?(?P<name>[^:]+?)(?::\d+)?",
+        loose_name_pattern=r"functions[._]?(?P<name>.+?)(?::\d+|[._]?\d+)?",
         end="<|tool_call_end|>",
         json=True,
         bare=True,

@@ -288,8 +288,8 @@ _REPAIRS: dict[Code, tuple[str, str, str]] = {
         _ADD,
     ),
     Code.DECORATED_NAME: (
-        "The name of the tool has a prefix, quotes or () around it. Without them it is the name of a tool, which was "
-        "taken.",
+        "The name of the tool has a prefix, quotes or () around it, is in another case, or has - for _. Without that "
+        "it is the name of one tool, which was taken.",
         _ADD.replace(">add<", ">functions.add()<"),
         _ADD,
     ),

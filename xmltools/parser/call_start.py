@@ -225,7 +225,7 @@ class CallStarts:
         name = name_on_trial(trial)
         if not name or (trial.reading.call_id is None and name in form.json_names):
             return NO if is_all or is_over else MORE
-        json, is_known = trial.json, trial.knows_tool(name)
+        json, is_known = trial.json, trial.tool_named(name) is not None
         if not is_known or not form.is_bare or form.pairs is not None or json is None:
             return is_known
         # Its arguments come right before or after the name in the object. Otherwise it is an answer in JSON.

@@ -18,7 +18,7 @@ from xmltools.parser.open_call import Block, State
 from xmltools.syntax.markup import MORE, NAME_LENGTH, NO, OPENER_SPACE, SPACES, is_cut_off, is_valid_name, skip_space
 
 _NAME = re.compile(NAME)
-_PYTHON_NAME = re.compile(r"[A-Za-z_][\w.]*+", re.ASCII)
+_PYTHON_NAME = re.compile(r"[A-Za-z_][\w.-]*+", re.ASCII)
 _BETWEEN: Final = "key value_end end name closer opener object object_end fillers tag_mark"
 
 
@@ -117,7 +117,9 @@ def _read_name(block: Block, text: str, at: int, start: int) -> tuple[str | None
             return None, place
         if len(text) < after:  # otherwise it is too long
             raise UndecidedError
-    if pairs.name_pattern and (match := re.fullmatch(pairs.name_pattern, name)):
+    match = re.fullmatch(pairs.name_pattern, name)
+    # A decorated name is another tool's than the one that it looks like only if there is none of that name.
+    if match and pairs.name_pattern and (block.tool_named(match["name"]) or not block.tool_named(name)):
         name = match["name"]
     if pairs.end and not pairs.json and name.endswith("/"):
         name = name[:-1].rstrip(SPACES)

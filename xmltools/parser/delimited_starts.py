@@ -27,7 +27,7 @@ _begins_json = partial(read_token, late_pattern(rf"\[{SPACE}(?:\{{|(?P<cut>\Z))|
 """Does an object, or a list of objects, begin at a place in a text?"""
 _PLAIN_NAME = late_pattern(r"[\w.:/-]+[ \t]*")
 _W = f"[{SPACES}]*+"
-_TOOL = rf"[A-Za-z_][\w.]*+{_W}"
+_TOOL = rf"[A-Za-z_][\w.-]*+{_W}"
 _KEY = rf"[A-Za-z_]\w*+{_W}"
 _LITERAL = r"[\"'\d\[{+-]"  # an argument without a name, which is an error (3.14)
 _PYTHON = late_pattern(rf"{_TOOL}(?:\Z|\({_W}(?:\Z|(?P<call>\)|{_KEY}=|{_LITERAL})|{_KEY}\Z))", re.ASCII)

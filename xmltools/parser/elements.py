@@ -388,7 +388,7 @@ def _open_field(block: Block, field: str, tag: Tag, place: int) -> None:
 
 def _adopt_name(block: Block) -> None:
     """Take the name that is in another place, if there is none in its own place yet."""
-    if block.proposed is not None and block.name is None and block.knows_tool(block.proposed[0]):
+    if block.proposed is not None and block.name is None and block.tool_named(block.proposed[0]):
         take_name(block)
 
 

@@ -17,7 +17,15 @@ from xmltools.parser.json_envelope import Envelope, NoCallError, read_object_of
 from xmltools.parser.open_call import Block, Failure, Leaf
 from xmltools.syntax.markup import CDATA_OPEN, SPACES, find_forbidden, skip_space
 from xmltools.syntax.rope import Rope
-from xmltools.tools.schema import ANY, ObjectShape, Reading, Shape, place_of, read_arguments, read_object
+from xmltools.tools.schema import (
+    ANY,
+    ObjectShape,
+    Reading,
+    Shape,
+    place_of,
+    read_arguments,
+    read_object,
+)
 
 _SHORT: Final = 256
 _ELEMENTS: Final = Body.ELEMENTS  # members of an enumeration are slow to look up
@@ -52,9 +60,11 @@ def conclude(block: Block, end: int, text: str, base: int, strict: str) -> ToolC
         if block.stray.lost >= 0:
             _refuse_lost(block, shape)
         reading = _read_arguments(block, end, body, shape)
+        if reading.problems and json and not json.is_written:
+            json.is_written = True  # a number may be a string without its quotes
+            return conclude(block, end, text, base, strict)
         arguments = reading.arguments
-        if shape is not None:
-            _judge(block, reading, shape)
+        _judge(block, reading, shape or ANY)
         forbidden = find_forbidden(text, block.start - base, end - base)
         if forbidden >= 0 and dialect.body is _ELEMENTS:
             block.note(Code.FORBIDDEN_CHARACTER, base + forbidden, f"{text[forbidden]!r} is no character of XML")
@@ -177,7 +187,7 @@ def _read_arguments(block: Block, end: int, body: Envelope | None, shape: Object
             text = text.rstrip("`")
         place = block.reading.text.find(text, json.start - base, end - base)
         value = read_object_of(block, json, text, base + place)  # not to be found if it was decoded
-    return read_object(value, shape, json.start, tool=block.name or "")
+    return read_object(value, shape, json.start, tool=block.name or "", written=json.is_written)
 
 
 # -- values ----------------------------------------------------------------------------------------------------------

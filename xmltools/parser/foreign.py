@@ -220,6 +220,7 @@ def _beginnings(dialect: Dialect, names: tuple[str, ...], own: tuple[str, ...]) 
     end = f"(?=[{SPACES}>/=])"
     tags = [f"({'|'.join(words)}){end}", *map(re.escape, tags), _TRIGGER]
     key, name = ("|".join(map(re.escape, sorted(each))) or "(?!)" for each in (dialect.json_tool_names, names))
+    alike = re.sub(r"\\-|_", "[-_]", name)  # when the object ends, its name decides
     before = rf'(?:type"{_S}+:{_S}+"function"|(?:tool_call_)?id"{_S}+:{_S}+"[\w.:-]{{0,64}}+"){_S}+,{_S}+"'
     found = _parts(dialect, names) if names else {}
     found |= {delimiter: re.escape(delimiter) for delimiter in _forms(dialect) if delimiter[0] != "<"} | {
@@ -227,7 +228,7 @@ def _beginnings(dialect: Dialect, names: tuple[str, ...], own: tuple[str, ...]) 
         _TO: _TO_CALL,
         ":invoke": rf"<([\w.-]{{1,64}}+:invoke){end}",
         "<": f"<(?=[{firsts}tfiTFI{_BARS}])(?:{'|'.join(tags)})",
-        "{": rf'{{{_S}+"(?:{before}){{0,2}}+(?:{key})"{_S}+:{_S}+"(?:{name})"',
+        "{": rf'{{{_S}+"(?:{before}){{0,2}}+(?:{key})"{_S}+:{_S}+"(?i:{alike})"',
         "`": _FENCED,
     }
     return {lead: late_pattern(text) for lead, text in found.items()}

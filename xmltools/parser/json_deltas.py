@@ -8,7 +8,7 @@ from __future__ import annotations
 from xmltools.dialects import Dialect
 from xmltools.models.events import ArgumentDelta, Event
 from xmltools.syntax.element_tree import Element
-from xmltools.syntax.json_scanner import JSONScanner
+from xmltools.syntax.json_scanner import SET, JSONScanner
 from xmltools.tools.schema import ANY, ArrayShape, Shape
 
 Path = tuple[str | int, ...]
@@ -19,8 +19,8 @@ class JSONObject(JSONScanner):
 
     `start` and `end` are its places in the stream. `element` is the one that holds it, if the rules for values end it.
     `lacks_brace`: its last brace is missing; `extra_brace`: another one followed. `unsure`: the reply ends after it,
-    and was cut off if it is not whole. `events` are its deltas, until they are fetched; `path` is that of the value
-    that is being read, if it `tells`.
+    and was cut off if it is not whole. `is_written`: its numbers are read as they are written. `events` are its deltas,
+    until they are fetched; `path` is that of the value that is being read, if it `tells`.
     """
 
     def __init__(self, start: int, dialect: Dialect, depth: int, *, is_body: bool = False) -> None:
@@ -39,6 +39,7 @@ class JSONObject(JSONScanner):
         self.lacks_brace = False
         self.extra_brace = False
         self.unsure = False
+        self.is_written = False
         self.events: list[Event] = []
         self.path: Path = ()
         self._shape: Shape | None = None
@@ -79,14 +80,12 @@ class JSONObject(JSONScanner):
             self._frames.pop()
 
     def on_value(self) -> bool:
-        """Find the path of a string, number or word. A number never is a string; a string for a list or an object is
-        converted as a whole."""
+        """Find the path of a string, number or word. A string for a list or an object is converted as a whole."""
         path, shape = self._next() if self._frames else (None, ANY)
         if path is None:
             return False
         self.path = path
-        is_string = self.quote != ""
-        return is_string if shape.is_text else shape.is_any or not is_string or shape.opens("", "") is None
+        return not self.quote or shape.is_any or shape.opens("", "") is None
 
     def on_text(self, text: str) -> None:
         """Make a delta."""
@@ -96,7 +95,7 @@ class JSONObject(JSONScanner):
         """The path and the shape of the next value in the innermost object or list."""
         path, shape, number = self._frames[-1]
         key = self.key
-        if path is None:
+        if path is None or self.stack[-1] == SET:  # whose first item may have been taken for a key
             return None, ANY
         if number < 0:
             return (None, ANY) if key is None or (not path and shape.wraps(key)) else ((*path, key), shape.child(key))

@@ -15,9 +15,17 @@ from xmltools.errors import Code
 from xmltools.parser.elements import take_name
 from xmltools.parser.json_deltas import JSONObject
 from xmltools.parser.open_call import Block, Failure
-from xmltools.syntax.json_reader import JSONDepthError, JSONError, JSONEscapeError, loads_call, loads_lenient
+from xmltools.syntax.json_reader import (
+    JSONDepthError,
+    JSONError,
+    JSONEscapeError,
+    JSONNumberError,
+    LenientReader,
+    loads_lenient,
+    read_number,
+)
 from xmltools.syntax.markup import SPACES, is_valid_name
-from xmltools.tools.schema import ANY, Shape
+from xmltools.tools.schema import ANY, Shape, written_number
 
 _OF_APIS: Final = ("type", "id", "call_id", "tool_call_id", "tool_use_id", "index")
 _TYPES: Final = ("function", "function_call", "tool", "tool_call", "tool_use")
@@ -46,11 +54,16 @@ def read_object_of(block: Block, json: JSONObject, text: str | None = None, writ
         text, written = block.source_of(place, json.end) + "}" * json.lacks_brace, place
     depth, is_exact = block.reading.limits.depth, written >= place
     try:
-        if pairs.python or pairs.quote:
-            value, slips = loads_call(text, json.marks, depth=depth)
+        if pairs.python or pairs.quote or json.is_written:
+            number = written_number if json.is_written else read_number
+            reader = LenientReader(text, depth, number, loose=not is_forge, is_call=pairs.python, marks=json.marks)
+            value, slips = reader.read()
         else:
             value, slips = loads_lenient(text, depth=depth, loose=True)
     except JSONError as error:
+        if isinstance(error, JSONNumberError) and block.reading.toolbox and not json.is_written:
+            json.is_written = True  # it may be a string without its quotes
+            return read_object_of(block, json, text, written)
         code = Code.LIMIT_EXCEEDED if isinstance(error, JSONDepthError) else Code.INVALID_JSON
         hint = None
         if isinstance(error, JSONEscapeError):
@@ -152,7 +165,7 @@ class Envelope:
         if tool := toolbox and toolbox.resolve(proposed):
             shape = self._shape(tool)
             named = [_text(members, key) for key in dialect.json_tool_names if not shape.has_property(key)]
-            return any(map(block.knows_tool, named))
+            return any(map(block.tool_named, named))
         wrapper = self._wrapper_in(members)
         keys = (members if wrapper is None else members[wrapper]).keys()
         return not (keys.isdisjoint(dialect.json_tool_names) or keys.isdisjoint(dialect.json_arguments_names))
@@ -194,7 +207,7 @@ class Envelope:
         rest, dialect = self._rest, self._dialect
         found = [key for key in dialect.json_tool_names if key in rest]
         if len(found) > 1:
-            tools = [key for key in found if self._block.knows_tool(_text(rest, key))]
+            tools = [key for key in found if self._block.tool_named(_text(rest, key)) is not None]
             chosen = tools[0] if len(tools) == 1 else found[0]
             shape = self._shape(_text(rest, chosen))
             found = [chosen, *(key for key in found if not shape.has_property(key))]

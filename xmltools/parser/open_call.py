@@ -409,8 +409,8 @@ class Block:
             self.repairs[key] = Repair(code, place, message)
 
     def add_repair(self, code: Code, place: int, message: str) -> None:
-        """Record a repair, however often it is met."""
-        self.repairs[code, ~len(self.repairs)] = Repair(code, place, message)
+        """Record a repair, once for each code and place."""
+        self.repairs[code, ~place] = Repair(code, place, message)
 
     def note_opener(self, code: Code, message: str) -> None:
         """Record a repair of the opening tag, or of the place of the block."""
@@ -618,14 +618,15 @@ class Block:
         if self.reading.on_name is not None:
             self.reading.on_name(self)
 
-    def knows_tool(self, name: str) -> bool:
-        """Is there a tool that `name` means? Without given tools, any name is one."""
-        return self.reading.toolbox is None or self.reading.toolbox.resolve(name) is not None
+    def tool_named(self, name: str) -> str | None:
+        """The name of the tool that `name` means, if there is one. Without given tools, any name is that of one."""
+        toolbox = self.reading.toolbox
+        return name if toolbox is None else toolbox.resolve(name, self.delimiters.pairs.loose_name_pattern)
 
     def resolve_name(self) -> bool:
         """Make the name in a block that of the tool that it means; False if there is no such tool."""
-        name, toolbox = self.name or "", self.reading.toolbox
-        tool = name if toolbox is None else toolbox.resolve(name)
+        name = self.name or ""
+        tool = self.tool_named(name)
         if tool is None:
             return False
         if tool != name:

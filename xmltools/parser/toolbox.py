@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from operator import is_
 
 from xmltools.errors import XMLToolsError
-from xmltools.tools import Tool, list_of_tools, not_a_tool
+from xmltools.tools import Tool, ToolNames, list_of_tools, not_a_tool
 from xmltools.tools.schema import ObjectShape
-
-_QUOTES = " \t\"'`"
-_SEPARATOR = re.compile("::?|[./]")
-_PREFIX = re.compile(r"(?:[A-Za-z_][\w-]*+(?:::?|[./]))++", re.ASCII)
-
 
 _last: list[Toolbox] = []
 
@@ -50,18 +44,10 @@ class Toolbox:
             servers[tool.server] = tool.shape
         self.names = tuple(self._shapes)
         """The names of the tools."""
+        self._meaning = ToolNames(self._shapes)
+        self.resolve = self._meaning.resolve
+        """Returns the name of the tool that a name means (protocol, 2.8), or None."""
         self._servers = {tool.server for tool in self.tools}
-
-    def resolve(self, name: str) -> str | None:
-        """The name of the tool that `name` means: itself, or what is left of it without quotes, `()` and a prefix that
-        ends with a point, a colon or a slash (protocol, 2.6). None if no tool has it."""
-        if name in self._shapes:
-            return name
-        bare = name.strip(_QUOTES).removesuffix("()").strip(_QUOTES)
-        names = [bare]
-        if prefix := _PREFIX.match(bare):
-            names += [bare[each.end() :] for each in _SEPARATOR.finditer(bare, 0, prefix.end())]
-        return next(filter(self._shapes.__contains__, names), None)
 
     def begins(self, name: str) -> bool:
         """True if the name of some tool begins so."""
@@ -86,12 +72,7 @@ class Toolbox:
         if name in self._shapes:
             message = f"server {server!r} has no tool named {name!r}" if server else f"several servers have {name!r}"
             return message, f"Name the server of {name} in <server_name>: {', '.join(self._shapes[name])}."
-        from difflib import get_close_matches  # only here: few calls name no tool
-
-        near = get_close_matches(name[:100], self._shapes, n=3, cutoff=0.5)
-        known = ", ".join(list(self._shapes)[:20]) or "none"
-        advice = f"Did you mean {' or '.join(near)}?" if near else f"The tools are: {known}."
-        return f"there is no tool named {name!r}", f"There is no tool {name[:100]!r}. {advice}"
+        return f"there is no tool named {name!r}", f"There is no tool {name[:100]!r}. {self._meaning.advice(name)}"
 
     def find_plain(self, name: str, server: str | None, default: str) -> tuple[str, ObjectShape] | None:
         """The server and schema of the tool that has this very name, on the server that is named or meant; None if

@@ -12,7 +12,6 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from typing import Any
 
 from xmltools.dialects import FORGE, Dialect, named
@@ -35,7 +34,7 @@ from xmltools.syntax.markup import (
     read_start_tag,
     skip_space,
 )
-from xmltools.tools import Tool, list_of_tools
+from xmltools.tools import Tool, ToolNames, list_of_tools
 from xmltools.tools.schema import ANY, Shape, example_arguments, find_problems
 
 _LEAST = 200
@@ -290,8 +289,8 @@ def _expected(error: CallError, tools: list[Tool]) -> str:
         hint = hint.partition(". ")[2]
     names = _names(tools)
     if names and error.name not in names:
-        near = _near(error, names)
-        told = f"Did you mean {near[0]}?" if len(near) == 1 else _listed(names)
+        near = _near(error, tools)
+        told = f"Did you mean {' or '.join(near)}?" if near else _listed(names)
         hint = told if error.code is Code.UNKNOWN_TOOL else f"{hint} {_listed(names)}".lstrip()
     return _one_line(hint).lstrip("`~ ")  # it begins a line, and must not begin a code fence
 
@@ -300,8 +299,8 @@ def _names(tools: list[Tool]) -> list[str]:
     return list(dict.fromkeys(tool.name for tool in tools))
 
 
-def _near(error: CallError, names: list[str]) -> list[str]:
-    return get_close_matches((error.name or "")[:100], names, n=3, cutoff=0.5)
+def _near(error: CallError, tools: list[Tool]) -> list[str]:
+    return ToolNames.of(tools).near(error.name or "")
 
 
 def _listed(names: list[str]) -> str:
@@ -313,10 +312,10 @@ def _listed(names: list[str]) -> str:
 
 
 def _choose(error: CallError, tools: list[Tool]) -> tuple[Tool | None, bool]:
-    """The tool that was meant, as far as can be told; else the first, and False."""
-    names = _names(tools)
-    near = _near(error, names)
-    name = near[0] if error.name not in names and len(near) == 1 else error.name
+    """The tool that was meant, or whose name is nearest, as far as can be told; otherwise the first, and False."""
+    name = error.name
+    if name not in _names(tools):
+        name = next(iter(_near(error, tools)), name)
     called = [tool for tool in tools if tool.name == name]
     wanted = error.server or FORGE.default_server
     found = next((tool for tool in called if tool.server == wanted), None)

@@ -13,6 +13,7 @@ import json
 import math
 import re
 import sys
+from collections.abc import Callable
 from typing import Any, ClassVar, Final, NoReturn
 
 from xmltools.errors import Code
@@ -40,6 +41,10 @@ class JSONError(ValueError):
 
 class JSONDepthError(JSONError):
     """The text nests too deep."""
+
+
+class JSONNumberError(JSONError):
+    """A number is too large, or has zeros in front."""
 
 
 class JSONEscapeError(JSONError):
@@ -88,23 +93,12 @@ def loads_lenient(text: str, *, depth: int = 64, loose: bool = False) -> tuple[A
     `loose`: keys without quotes and comments are read too.
 
     Returns and raises as `loads` does, each slip with a code of its own; the error is that of the text read as JSON.
+    Raises `JSONNumberError` for numbers that are too large, or have zeros in front.
     Raises `JSONEscapeError` for backslashes that could be meant one way or the other: a string with one that begins no
     escape and with one of `\\b \\f \\n \\r \\t`, or with `\\\\` at its beginning, and escapes that Python has and JSON
     has not in a Python literal.
     """
     return _read(text, depth, loose=loose, is_lenient=text.lstrip(SPACES).startswith(("{", "[", "(")))
-
-
-def loads_call(text: str, marks: tuple[str, ...] = (), *, depth: int = 64) -> tuple[dict[str, Any], list[Slip]]:
-    """Read the arguments of a call in Python, from its bracket on: `(path="a.py", lines=[1, 2])`. Values are literals
-    of Python or JSON. With `marks`, read an object whose keys have no quotes, and whose strings are between the first
-    of them, with nothing escaped: `{path:<|"|>a.py<|"|>,lines:[1,2]}`. The others are around examples of calls in a
-    string.
-
-    Returns the arguments by their names, and what was repaired. Raises as `loads` does, and for arguments without a
-    name.
-    """
-    return _LenientReader(text, depth, loose=True, is_call=not marks, marks=marks).read()
 
 
 def _read(text: str, depth: int, *, loose: bool = False, is_lenient: bool = False) -> tuple[Any, list[Slip]]:
@@ -116,14 +110,14 @@ def _read(text: str, depth: int, *, loose: bool = False, is_lenient: bool = Fals
         if not is_lenient:
             raise
         refused = error
-    reader = _LenientReader(text, depth, loose=loose)
+    reader = LenientReader(text, depth, read_number, loose=loose)
     place = 0
     try:
         read = reader.read()
         if is_lenient or _STRICT.issuperset(reader.slips):
             return read
     except JSONError as error:
-        if is_lenient and isinstance(error, JSONEscapeError):
+        if is_lenient and type(error) is not JSONError:
             raise
         if refused:
             raise refused from None
@@ -198,7 +192,14 @@ _decode = json.JSONDecoder(**_HOOKS).decode
 # JSON and Python literals, mixed.
 
 _CONTROL = re.compile(r"[\x00-\x1f]")
-_NUMBER = late_pattern(r"(-?(?:0|[1-9][0-9]*+))((?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?)")
+_NUMBER = late_pattern(r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?")
+_DIGITS: Final = "[0-9]++(?:_[0-9]++)*+"
+_PYTHON_NUMBER = late_pattern(
+    r"[-+]?(?:(?P<base>0(?:[xX](?:_?[0-9a-fA-F]){1,3500}+|[oO](?:_?[0-7]){1,3500}+|[bB](?:_?[01]){1,3500}+))"
+    rf"|(?=\.?[0-9])(?P<zeros>0+(?=[0-9]))?(?:{_DIGITS})?+(?P<part>(?:\.(?:{_DIGITS})?+)?(?:[eE][+-]?{_DIGITS})?))"
+)
+"""A number of JSON or Python, or one with zeros in front. Longer hexadecimal ones may have more than
+`MAX_DIGITS` digits."""
 _WORDS: Final = {"True": True, "False": False, "None": None, "true": True, "false": False, "null": None}
 _UP_TO_NO_ESCAPE = {quote: up_to(f"(?!{escape})") for quote, escape in ESCAPES.items()}
 _UP_TO_WHITE_SPACE = up_to("[bfnrt]")
@@ -208,15 +209,33 @@ _END = "<\0"
 """Is put on a line after a text: it ends comments and words, and is not allowed anywhere."""
 
 
-class _LenientReader(JSONScanner):
-    """Makes the value of a text. `slips` is what was repaired, each kind once, at its first place."""
+def read_number(word: str) -> float:
+    """Read a number of JSON or Python. Raises `ValueError` for one that is too large, or has zeros in front."""
+    number = _PYTHON_NUMBER.fullmatch(word)
+    if not number or number["zeros"]:
+        raise _RefusedError("a number with zeros in front")
+    if number["base"]:
+        return int(word, 0)
+    word = word.replace("_", "")
+    return _number(word) if number["part"] else _integer(word)
 
-    def __init__(
-        self, text: str, depth: int, *, loose: bool = False, is_call: bool = False, marks: tuple[str, ...] = ()
-    ) -> None:
-        super().__init__(depth, loose=loose, is_call=is_call, marks=marks)
+
+class LenientReader(JSONScanner):
+    """Makes the value of a text, which `read` returns. `slips` is what was repaired, each kind once, at its first
+    place. `number` makes the value of a number, as `read_number` does.
+
+    With `is_call` the text is the arguments of a call in Python, from its bracket on: `(path="a.py", lines=[1, 2])`.
+    With `marks` it is an object whose keys have no quotes, and whose strings are between the first of them, with
+    nothing escaped: `{path:<|"|>a.py<|"|>,lines:[1,2]}`. Their value is a dictionary. An argument without a name is an
+    error.
+    """
+
+    def __init__(self, text: str, depth: int, number: Callable[[str], Any], **options: Any) -> None:
+        """`options` are those of `JSONScanner`."""
+        super().__init__(depth, **options)
+        self.number = number
         self.source = text
-        self.is_literal = is_call or marks != ()  # Python's literals are how these are written
+        self.is_literal = self._is_call or self.marks != ()  # Python's literals are how these are written
         self.slips: dict[Code, Slip] = {}
         self.open: list[list[Any]] = [[]]  # what is in each open object or list: in an object, keys with their places
         self.comma = -1  # the last one
@@ -228,7 +247,7 @@ class _LenientReader(JSONScanner):
         try:
             at = self.scan(text, 0)
         except _RefusedError as error:
-            raise JSONError(str(error), self.place) from None
+            raise JSONNumberError(str(error), self.place) from None
         if not self.done:
             message = self.error or "a string that does not end"
             raise JSONError(message, min(self.place, len(self.source)))
@@ -258,12 +277,13 @@ class _LenientReader(JSONScanner):
             self.slips.setdefault(code, (code, place, message))
 
     def on_open(self) -> None:
-        """Overrides the method of `JSONScanner`, as those that follow do."""
+        """Begin a value."""
         if self.stack[-1] == ")" and not self.has_keys:
             self.note(Code.PYTHON_LITERAL, "read a tuple as a list", self.place)
         self.open.append([])
 
     def on_close(self) -> None:
+        """Make the value of what ends."""
         items = self.open.pop()
         if items and self.expect != NEXT:
             self.note(Code.JSON_TRAILING_COMMA, "dropped a comma after a last member", self.comma)
@@ -280,6 +300,7 @@ class _LenientReader(JSONScanner):
         self.open[-1].append(members)
 
     def on_sign(self, character: str) -> None:
+        """Note what is repaired. The keys of what is a set are its items."""
         if character == ",":
             self.comma = self.place
         elif character == "=" and self._mark:
@@ -288,10 +309,21 @@ class _LenientReader(JSONScanner):
             if self._is_call:
                 raise JSONError("'/' is not allowed there", self.place)
             self.note(Code.STRAY_TEXT, "dropped a comment", self.place)
+        elif character == "{":
+            self.note(Code.PYTHON_LITERAL, "read a set as a list", self.place)
+            keys = self.open.pop()
+            if len(keys) > 1:
+                raise JSONError("expected a colon", self.place)
+            self.open.append([key for key, _ in keys])
 
     def on_end(self, end: int) -> None:
+        """Make a key or a value of its text."""
         start, is_string, is_top = self.place, self.quote != "", len(self.stack) == 1
         word = self.string(end) if is_string else self.source[start:end]
+        if self.expect == NEXT:
+            self.note(Code.PYTHON_LITERAL, "joined two strings", start)
+            self.open[-1][-1] += word
+            return
         if self.expect != KEY:
             self.open[-1].append(word if is_string else self.scalar(word))
             return
@@ -304,8 +336,10 @@ class _LenientReader(JSONScanner):
 
     def scalar(self, word: str) -> Any:
         """Return the number that is written, or the constant."""
-        if number := _NUMBER.fullmatch(word):
-            return _number(word) if number[2] else _integer(word)
+        if number := _PYTHON_NUMBER.fullmatch(word):
+            if not (number["zeros"] or _NUMBER.fullmatch(word)):
+                self.note(Code.PYTHON_LITERAL, f"read the number {word:.40}", self.place)
+            return self.number(word)
         if word not in _WORDS:
             raise JSONError("expected a value", self.place)
         if word[0] in "TFN":
@@ -317,11 +351,13 @@ class _LenientReader(JSONScanner):
         quote, start = self.quote, self.place
         if quote == "<":
             return self.source[start + len(self._mark) : end]
-        if quote == "'":
-            self.note(Code.PYTHON_LITERAL, "read a string in single quotes", start)
-        at = start + 1
+        at = start + len(self._inside)
         inside = self.source[at:end]
-        if control := _CONTROL.search(inside):
+        if (opening := self.source[start:at]) != '"':
+            self.note(Code.PYTHON_LITERAL, f"read a string that begins with {opening}", start)
+        if not self.is_escaped:
+            return inside
+        if at - start <= 2 and (control := _CONTROL.search(inside)):
             self.note(Code.JSON_LINE_BREAK, "kept a line break or tab in a string", at + control.start())
         odd = end_of(_UP_TO_NO_ESCAPE[quote], inside)
         if odd < len(inside):  # one backslash stands for itself: may another one?

@@ -40,9 +40,19 @@ _MOST_NAMES: Final = 100
 
 # Strings. All patterns are possessive: no backtracking, so linear time.
 
-_INSIDE: Final = {quote: re.compile(rf"[^\\{quote}]*+(?:\\.[^\\{quote}]*+)*+", re.DOTALL) for quote in "\"'"}
-"""The inside of a string in these quotes, up to its end, or to a backslash with which the text ends."""
-_QUOTES: Final = "\"'<"
+_STRINGS: Final = {
+    f"{prefix}{quote * size}": re.compile(rf"(?:[^\\{quote}]++|\\.{inner})*+", re.DOTALL)
+    for quote in "\"'"
+    for size, inner in ((1, ""), (3, f"|{quote}(?!{quote}?\\Z|{quote}{{2}})"))
+    for prefix in ("", "u", "r")
+}
+_STRINGS["<"] = re.compile("[^<]*+")
+"""The inside of a string that begins so, up to its end or a part of that, or to a backslash with which the text
+ends. With an `r` nothing in it is escaped."""
+_OPENING: Final = late_pattern(r"""([rRuU]?(?:"{1,2}|'{1,2})?+\Z)|[rRuU]?(?:"{3}|'{3}|["'])""")
+"""What a string begins with; in a group, if the text ends in it."""
+SET: Final = "}}"
+"""Closes a set, in `stack`."""
 ESCAPES: Final = {quote: rf"(?:[\"{quote}\\/bfnrt]|u[0-9a-fA-F]{{4}})" for quote in "\"'"}
 """What follows a backslash in a string in these quotes."""
 _ESCAPE: Final = {quote: late_pattern(rf"\\({escape})") for quote, escape in ESCAPES.items()}
@@ -121,6 +131,8 @@ class JSONScanner:
         self._colons = ("=", ":") if is_call else (":=", ":=") if mark else (":", ":")
         self._inside = ""  # the string's quote, `0` in a number or word, `$` in a key without quotes, or `//`, `/*`
         self._pending = ""  # the beginning of an escape
+        self._last = ""  # the quote of the string that was read last, if nothing has come since
+        self._is_apart = False  # white space came since
         self._captured: str | None = None  # a key, or the string of a name, while it is short
         self.tells = False  # the text of the string, number or word is wanted
         self.stopped = False
@@ -141,7 +153,8 @@ class JSONScanner:
         """What was opened last ends."""
 
     def on_sign(self, character: str) -> None:
-        """A comma, a colon (or `=`), or the slash of a comment."""
+        """A comma, a colon (or `=`), the slash of a comment, or the bracket of an object that is a set: if a key was
+        read, that is an item."""
 
     def on_name(self) -> None:
         """One of the `names` has a short string."""
@@ -163,11 +176,12 @@ class JSONScanner:
         while at < len(text) and not self.done and not self.error and not self.stopped:
             inside = self._inside
             if inside == "":
-                at = skip_space(text, at)
+                start, at = at, skip_space(text, at)
+                self._is_apart |= at > start
                 at = self._token(text, at) if at < len(text) else at
             elif inside == "<":
                 at = self._marked(text, at)
-            elif inside in _INSIDE:
+            elif inside in _STRINGS:
                 at = self._string(text, at)
             elif inside in "0$":
                 at = self._word(text, at)
@@ -181,15 +195,19 @@ class JSONScanner:
         Returns its text, decoded, of which `on_text` is not told; nothing, if it is not wanted. None if it may end in
         the chunk: nothing was read.
         """
-        quote = self._inside
-        if quote in chunk and (quote == "<" or chunk.startswith(quote, self._end_inside(chunk, 0))):
+        if end_of(_STRINGS[self._inside], chunk) < len(chunk):
             return None
         return self._take(chunk)
 
     @property
     def quote(self) -> str:
         """The quote of the string that is open, `<` between delimiters; empty if there is none."""
-        return self._inside if self._inside in _QUOTES else ""
+        return self._inside[-1:] if self._inside in _STRINGS else ""
+
+    @property
+    def is_escaped(self) -> bool:
+        """Whether a backslash begins an escape in the string that is open."""
+        return self.quote in _ESCAPE and self._inside[0] != "r"
 
     @property
     def is_clear(self) -> bool:
@@ -199,8 +217,13 @@ class JSONScanner:
     def _token(self, text: str, at: int) -> int:
         character, expect, mark = text[at], self.expect, self._mark
         self.place = at
-        if expect <= VALUE and (character in _INSIDE or (mark and text.startswith(mark, at))):
-            return self._begin(character, at + (len(mark) if character == "<" else 1))
+        # Two strings in JSON's quotes may lack a comma, or be one with quotes in it.
+        goes_on = expect == NEXT and self._is_apart and self._last and (self._is_call or "'" in self._last + character)
+        if (expect <= VALUE or goes_on) and (opening := _OPENING.match(text, at)):
+            self.stopped = opening.lastindex is not None  # what follows decides
+            return at if self.stopped else self._begin(opening[0].lower(), opening.end())
+        if expect <= VALUE and mark and text.startswith(mark, at):
+            return self._begin("<", at + len(mark))
         if character in _CLOSERS and FIRST <= expect <= VALUE:
             return self._open(character, at)
         if character in "}])" and expect in (KEY, FIRST, NEXT):
@@ -220,6 +243,14 @@ class JSONScanner:
             return at
         if self._loose and expect == KEY and end_of(_MARKED_KEY if mark else _BARE_KEY, text, at) > at:
             return self._begin("$", at)
+        is_item = (
+            character in "+-.(0123456789" if expect == KEY else expect == COLON and self._last and character in ",}"
+        )
+        if is_item and self.stack[-1] == "}":
+            self.stack[-1] = SET
+            self.expect = FIRST if expect == KEY else NEXT
+            self.on_sign("{")
+            return at
         self.error = f"{character!r} is not allowed there"
         self.in_envelope = expect == NEXT and len(self.stack) == 1
         return at + (self._loose and character == "/")  # what is wrong is that no comment begins
@@ -240,18 +271,21 @@ class JSONScanner:
         return at + 1
 
     def _close(self, bracket: str, at: int) -> int:
-        if self.stack[-1] != bracket:
+        if self.stack[-1][0] != bracket:
             self.error = f"{bracket!r} closes nothing that is open"
             return at
         self.on_close()
         self.stack.pop()
         self.done = not self.stack
         self.expect = NEXT
+        self._last = ""
         return at + 1
 
     def _begin(self, inside: str, at: int) -> int:
         """A key or a value begins, whose text is at `at`."""
         self._inside = inside
+        if self.expect == NEXT:  # it goes on with a string
+            return at
         is_key = self.expect == KEY
         is_named = len(self.stack) == 1 and inside != "0" and self.key in self.names
         self._captured = "" if is_key or is_named else None
@@ -267,13 +301,15 @@ class JSONScanner:
             key = captured.strip() if captured and self._mark else captured
             if key is not None and self._has_names and len(self.stack) == 1 and len(self.names) < _MOST_NAMES:
                 self.names.setdefault(key, None)
-            self.key = decode_escapes(key, self.quote) if key and self.quote in _ESCAPE else key
+            self.key = decode_escapes(key, self.quote) if key and self.is_escaped else key
         else:
             self.done = not self.stack
             self.expect = NEXT
             if captured is not None and key is not None and self.names[key] is None:
                 self.names[key] = captured
                 self.on_name()
+        self._last = self.quote
+        self._is_apart = False
         self._inside = self.before = ""
 
     def _word(self, text: str, at: int) -> int:
@@ -285,17 +321,15 @@ class JSONScanner:
         return end
 
     def _string(self, text: str, at: int) -> int:
-        end = self._end_inside(text, at)
-        if not text.startswith(self._inside, end):
-            self._tell(text[at:])
-            return len(text)
-        self._tell(text[at:end], is_end=True)
+        end = end_of(_STRINGS[self._inside], text, at)
+        quotes = self._inside.lstrip("ur")
+        is_end = text.startswith(quotes, end)
+        self._tell(text[at:end], is_end=is_end)
+        if not is_end:
+            self.stopped = end < len(text)  # what follows decides
+            return end
         self._end(end)
-        return end + 1
-
-    def _end_inside(self, text: str, at: int) -> int:
-        """Where the string ends in the text, or a backslash with which that ends."""
-        return end_of(_INSIDE[self._inside], text, at + self._pending.endswith("\\"))
+        return end + len(quotes)
 
     def _tell(self, raw: str, *, is_end: bool = False) -> None:
         if piece := self._take(raw, is_end=is_end):
@@ -306,16 +340,15 @@ class JSONScanner:
         if self._captured is not None:
             captured = self._captured + raw
             self._captured = captured if len(captured) < _KEPT else None
-        if self._pending or ("\\" in raw and self._inside in _INSIDE):
+        if self._pending or ("\\" in raw and self.is_escaped):
             raw = self._pending + raw
-            is_cut = raw[-1] == "\\" and not is_end
-            if raw.count("\\") == raw.count("\\n") + is_cut:  # nearly all escapes are line breaks
-                self._pending = "\\" if is_cut else ""
-                raw = raw[: len(raw) - is_cut].replace("\\n", "\n")
+            if raw.count("\\") == raw.count("\\n"):  # nearly all escapes are line breaks
+                self._pending = ""
+                raw = raw.replace("\\n", "\n")
             else:
                 whole = len(raw) if is_end else end_of(_UP_TO_CUT, raw)
                 self._pending = raw[whole:]
-                raw = decode_escapes(raw[:whole], self._inside) if self.tells else ""
+                raw = decode_escapes(raw[:whole], self.quote) if self.tells else ""
         return raw if self.tells else ""
 
     def _marked(self, text: str, at: int) -> int:

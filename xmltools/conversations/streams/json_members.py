@@ -5,7 +5,7 @@ Whether the text is JSON is judged when it is whole; nothing is told of what fol
 
 from __future__ import annotations
 
-from xmltools.syntax.json_scanner import JSONScanner
+from xmltools.syntax.json_scanner import NEXT, JSONScanner
 
 _DEPTH = 64
 
@@ -16,6 +16,7 @@ class MemberReader(JSONScanner):
     def __init__(self) -> None:
         super().__init__(_DEPTH)
         self._found: list[tuple[str, str]] = []  # pairs of name and text
+        self._rest = ""  # what more text decides
 
     @property
     def is_over(self) -> bool:
@@ -24,16 +25,19 @@ class MemberReader(JSONScanner):
 
     def on_value(self) -> bool:
         """The strings of the top level are wanted; a list has none."""
-        return self.quote == '"' and self.stack == ["}"] and self.key is not None
+        return self._inside == '"' and self.stack == ["}"] and self.key is not None
 
     def on_text(self, text: str) -> None:
         """Keep the text of such a string."""
-        self._found.append((self.key or "", text))
+        if self.expect != NEXT:  # two strings in a row are no JSON
+            self._found.append((self.key or "", text))
 
     def feed(self, text: str) -> list[tuple[str, str]]:
         """Take more text; return what it adds to the strings of the top level, as pairs of name and text."""
         self._found = []
-        self.scan(text, 0)
+        text = self._rest + text
+        at = self.scan(text, 0)
+        self._rest = "" if self.is_over else text[at:]
         return self._found
 
     def text(self, text: str) -> str:

@@ -128,8 +128,9 @@ class NativeCall:
         if found is None:
             several = self._is_known
             message = f"{'several servers have a' if several else 'there is no'} tool named {self._name!r}"
-            names = ", ".join(self._table.names[:_SHOWN]) or "none"
-            raise _Refused(Code.UNKNOWN_TOOL, message, "" if several else f"The tools are: {names}.")
+            near, names = self._table.near(self._name), ", ".join(self._table.names[:_SHOWN]) or "none"
+            hint = f"Did you mean {' or '.join(near)}?" if near else f"The tools are: {names}."
+            raise _Refused(Code.UNKNOWN_TOOL, message, "" if several else hint)
         return found
 
     def _load(self, text: str, cut: bool) -> tuple[dict[str, Any], list[Slip]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from xmltools.models import DEFAULT_SERVER
-from xmltools.tools import Tool, list_of_tools
+from xmltools.tools import Tool, ToolNames, list_of_tools
 from xmltools.tools.schema import Shape, TextShape
 
 
@@ -23,6 +23,10 @@ class ToolTable:
     def names(self) -> list[str]:
         """The names of the tools."""
         return list(self._servers)
+
+    def near(self, name: str) -> list[str]:
+        """Return the names of the tools for which an unknown name may have been meant."""
+        return ToolNames(self._servers).near(name)
 
     def shapes(self, name: str, server: str | None) -> list[Shape]:
         """Return the schemas that a call may turn out to be read by: `server` may be named later."""

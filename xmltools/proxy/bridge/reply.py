@@ -27,7 +27,7 @@ from xmltools.proxy.bridge.result_marks import result_starts
 from xmltools.proxy.bridge.settings import Settings
 from xmltools.proxy.bridge.text_filters import NoInvention, OneCall, ReasoningAsText, StopText
 from xmltools.syntax.rope import Rope
-from xmltools.tools import Tool
+from xmltools.tools import Tool, ToolNames
 
 CUT = ("length", "content_filter")
 """Why a reply ended that was cut off."""
@@ -306,7 +306,7 @@ class ReplyReader:
 
     def _notice(self, notice: Notice) -> None:
         is_shown = notice.is_fenced and notice.code is not Code.SHOWN_CALL  # as JSON that may be anything
-        is_meant = notice.is_whole and not is_shown and any(tool.name == notice.name for tool in self._tools)
+        is_meant = notice.is_whole and not is_shown and ToolNames.of(self._tools).resolve(notice.name or "") is not None
         if is_meant and self.unread is None:
             self.unread = notice
 

@@ -22,6 +22,7 @@ from xmltools.tools.schema.shapes import (
     compile_schema,
 )
 from xmltools.tools.schema.text_to_scalar import UNREAD
+from xmltools.tools.schema.written_numbers import written_number
 
 if TYPE_CHECKING:
     from xmltools.tools.schema.constraints import (
@@ -77,6 +78,7 @@ __all__ = [
     "read_object",
     "singular_of",
     "text_facts",
+    "written_number",
 ]
 
 # What prompts and grammars are made of; reading arguments takes none of it.

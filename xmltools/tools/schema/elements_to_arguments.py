@@ -19,11 +19,12 @@ from xmltools.syntax.element_tree import JSON, TEXT, Element
 from xmltools.syntax.json_reader import JSONDepthError, JSONError, loads, loads_lenient
 from xmltools.syntax.markup import SPACES
 from xmltools.tools.schema.check import Checker
-from xmltools.tools.schema.equality import Problem, equal, fits_type
+from xmltools.tools.schema.equality import Path, Problem, equal, fits_type, place_in_words
 from xmltools.tools.schema.item_names import ITEM, singular_of
 from xmltools.tools.schema.shapes import ANY, LEVELS, ArrayShape, EnumShape, ObjectShape, ScalarShape, Shape, UnionShape
 from xmltools.tools.schema.text_to_scalar import UNREAD
 from xmltools.tools.schema.wrapped_arguments import unwrapped
+from xmltools.tools.schema.written_numbers import loads_written, settled, text_of
 
 # Elements that no schema describes: strings, lists and objects, as the tags say
 
@@ -187,7 +188,7 @@ def read_arguments(
     if texts and len(texts) == len(children) and (found := unwrapped(texts, shape, tool, children[-1].offset, depth)):
         value, repairs = found
         if isinstance(value, dict):
-            return _add(repairs, read_object(value, shape, repairs[0].offset, check=check))
+            return _add(repairs, read_object(value, shape, repairs[0].offset, check=check, written=True))
         return _add(repairs, read_arguments(value, shape, depth=depth, check=check, json_is_usual=json_is_usual))
     try:
         values = shape.clean_children(children, "", LEVELS)
@@ -196,7 +197,10 @@ def read_arguments(
     except RecursionError:
         pass  # nobody is so deep in the stack but a caller
     usual = {child.offset: child.text.strip(SPACES) for child in children} if json_is_usual else {}
-    return _finish(shape, lambda reader: reader.arguments(children, shape, usual), depth, check)
+    offsets = {child.name: child.offset for child in reversed(children)}
+    return _finish(
+        shape, lambda reader: reader.arguments(children, shape, usual), lambda path: offsets[str(path[0])], depth, check
+    )
 
 
 def _add(repairs: list[Repair], reading: Reading) -> Reading:
@@ -204,25 +208,47 @@ def _add(repairs: list[Repair], reading: Reading) -> Reading:
 
 
 def read_object(
-    value: dict[str, Any], shape: Shape | None, offset: int, *, check: bool = True, tool: str = ""
+    value: dict[str, Any],
+    shape: Shape | None,
+    offset: int,
+    *,
+    check: bool = True,
+    tool: str = "",
+    written: bool = False,
 ) -> Reading:
     """Read arguments that came as JSON: strings become declared types. Repairs get the given offset.
 
-    Without `check` nothing is said about problems. `tool`: its name.
+    Without `check` nothing is said about problems. `tool`: its name. `written`: the numbers are `written_number`s, and
+    become strings where these are declared.
     """
     if shape is None:
-        return Reading(value, [], [], {})
-    if found := unwrapped(value, shape, tool, offset):
+        reading = Reading(value, [], [], {})
+    elif found := unwrapped(value, shape, tool, offset):
         assert isinstance(found[0], dict)  # JSON has no elements
-        return _add(found[1], read_object(found[0], shape, offset, check=check))
-    if _is_clean(value, shape):
-        return Reading(value, [], [], {})
-    return _finish(shape, lambda reader: reader.members(value, shape, offset), check=check)
+        reading = _add(found[1], read_object(found[0], shape, offset, check=check, written=True))
+    elif _is_clean(value, shape):
+        reading = Reading(value, [], [], {})
+    else:
+        reading = _finish(shape, lambda reader: reader.members(value, shape, offset), lambda _: offset, check=check)
+    return _settled(reading, lambda _: offset) if written else reading
+
+
+def _settled(reading: Reading, offset_of: Callable[[Path], int]) -> Reading:
+    """Return the reading with plain numbers. One that is too large, and is no string, is a problem."""
+    arguments, lost, zeros = settled(reading.arguments)
+    problems = {problem.path: problem for problem in reading.problems}
+    for path, text in lost:
+        problems[path] = Problem(path, "a number that is not too large", text[:60])
+    repairs = reading.repairs
+    if zeros:
+        said = ((offset_of(path), f"{place_in_words(path)}: read {text[:40]!r} as a number") for path, text in zeros)
+        repairs = _merged([*repairs, *(Repair(Code.COERCED_VALUE, offset, message) for offset, message in said)])
+    return reading._replace(arguments=arguments, repairs=repairs, problems=list(problems.values())[:MAX_PROBLEMS])
 
 
 def find_problems(arguments: dict[str, Any], shape: Shape) -> list[Problem]:
     """Return what in typed arguments does not fit the schema."""
-    return [] if _is_clean(arguments, shape) else _finish(shape, lambda reader: _Value(arguments)).problems
+    return [] if _is_clean(arguments, shape) else _finish(shape, lambda reader: _Value(arguments), lambda _: 0).problems
 
 
 def _is_clean(value: Any, shape: Shape) -> bool:
@@ -232,8 +258,17 @@ def _is_clean(value: Any, shape: Shape) -> bool:
         return False
 
 
-def _finish(shape: Shape, read: Callable[[_Reader], _Value], depth: int = 64, check: bool = True) -> Reading:
-    reader = _Reader(shape, depth)
+def _finish(
+    shape: Shape,
+    read: Callable[[_Reader], _Value],
+    offset_of: Callable[[Path], int],
+    depth: int = 64,
+    check: bool = True,
+    written: bool = False,
+) -> Reading:
+    """Return what the reading came to. Where a problem may be that a number is written for a string in the JSON of a
+    leaf, all is read again, with numbers as they are `written`. `offset_of` finds the offset of repairs at a place."""
+    reader = _Reader(shape, depth, written=written)
     try:
         result = read(reader)
         problems = []
@@ -242,6 +277,10 @@ def _finish(shape: Shape, read: Callable[[_Reader], _Value], depth: int = 64, ch
     except RecursionError:
         # Elements and JSON are bounded in depth; only a caller who is deep in the stack himself gets here.
         return Reading({}, [], [Problem((), "arguments that are nested less deeply", "too many levels")], {})
+    if problems and reader.has_loaded and not written:
+        again = _settled(_finish(shape, read, offset_of, depth, check, written=True), offset_of)
+        if len(again.problems) < len(problems):
+            return again
     duplicates: dict[str, int] = {}
     for name, place in result.duplicates:
         duplicates.setdefault(name, place)
@@ -266,16 +305,22 @@ def _joint(messages: list[str]) -> str:
 class _Reader:
     """Reads one call. It remembers by identity, and lives no longer than the call."""
 
-    __slots__ = ("_checker", "_depth", "_loaded", "_open", "_seen", "too_deep", "usual")
+    __slots__ = ("_checker", "_depth", "_loaded", "_open", "_seen", "_written", "too_deep", "usual")
 
-    def __init__(self, shape: Shape, depth: int) -> None:
+    def __init__(self, shape: Shape, depth: int, *, written: bool) -> None:
         self._depth = depth
+        self._written = written
         self.too_deep = False
         self.usual: dict[int, str] = {}
         self._checker = Checker(shape.maker.document)  # type: ignore[union-attr] # what was compiled has one
         self._seen: dict[_Key, tuple[object, Shape, _Value]] = {}
         self._open: set[_Key] = set()
         self._loaded: dict[tuple[str, int], _Value] = {}
+
+    @property
+    def has_loaded(self) -> bool:
+        """Whether the text of a leaf was read as JSON."""
+        return bool(self._loaded)
 
     def problems(self, shape: Shape, value: Any) -> Iterator[Problem]:
         """Return what is wrong with `value`."""
@@ -287,7 +332,10 @@ class _Reader:
 
     def _load_text(self, text: str, offset: int) -> _Value:
         try:
-            value, slips = loads_lenient(text, depth=self._depth)
+            if self._written and text.lstrip(SPACES).startswith(("{", "[", "(")):
+                value, slips = loads_written(text, self._depth)
+            else:
+                value, slips = loads_lenient(text, depth=self._depth)
         except JSONError as error:
             self.too_deep = self.too_deep or isinstance(error, JSONDepthError)
             return _Value(text)
@@ -498,11 +546,14 @@ class _Reader:
         if value is not UNREAD:
             return _Value(value)
         trimmed = text.strip(SPACES)
-        if trimmed[0] == "[":
+        if trimmed[0] in "[{(":
             loaded = self._load(text, offset)
             if isinstance(loaded.value, list):
-                return _after_loading(loaded, self.read(loaded.value, shape, offset))
-            if trimmed[-1] == "]":
+                read = _after_loading(loaded, self.read(loaded.value, shape, offset))
+                # A set or a tuple may as well be the text of one item.
+                if trimmed[0] == "[" or (read.tidy and self.fits(shape, read.value)):
+                    return read
+            if trimmed[0] == "[" and trimmed[-1] == "]":
                 return _Value(text)  # a list was meant, but nobody can say which
         read = self._one_item(text, shape, offset, source)
         if "," in trimmed and not self.fits(shape.item(0), read.value[0]):
@@ -562,6 +613,10 @@ class _Reader:
     def _json_scalar(self, value: Any, shape: Shape, offset: int) -> _Value:
         if isinstance(value, str):
             return self._json_text(value, shape, offset)
+        if (text := text_of(value)) is not None and (
+            shape.is_text or (isinstance(shape, EnumShape) and self.fits(shape, text))
+        ):
+            return _Value(text, (Repair(Code.COERCED_VALUE, offset, f"read the number {text[:40]} as a string"),))
         if isinstance(shape, ScalarShape) and isinstance(value, (int, float)):
             return _convert_number(value, shape.type, offset)
         return _Value(value)

@@ -20,11 +20,12 @@ class Problem(NamedTuple):
     got: str
 
     def __str__(self) -> str:
-        place = _place(self.path)
+        place = place_in_words(self.path)
         return f"{place}: expected {self.expected}, got {self.got}" if place else f"expected {self.expected}"
 
 
-def _place(path: Path) -> str:
+def place_in_words(path: Path) -> str:
+    """Return how a message names a place, as `items[0].n`."""
     steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
     return "".join(steps).removeprefix(".")
 

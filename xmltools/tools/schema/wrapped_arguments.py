@@ -7,8 +7,9 @@ from typing import Any, Final
 
 from xmltools.errors import Code, Repair
 from xmltools.syntax.element_tree import Element
-from xmltools.syntax.json_reader import JSONError, loads_lenient
+from xmltools.syntax.json_reader import JSONError
 from xmltools.tools.schema.shapes import Shape
+from xmltools.tools.schema.written_numbers import loads_written
 
 _NAMES: Final = ("name", "tool_name")
 
@@ -29,7 +30,7 @@ def unwrapped(
     value, repairs = values[name], []
     if isinstance(value, str):
         try:
-            value, slips = loads_lenient(value, depth=depth, loose=True)
+            value, slips = loads_written(value, depth, loose=True)
         except JSONError:
             return None
         repairs = [Repair(code, offset, message) for code, _, message in slips]

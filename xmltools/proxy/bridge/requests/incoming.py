@@ -10,7 +10,7 @@ from xmltools.errors import CallError, Code, Issue, XMLToolsError
 from xmltools.models import Conversation, Message, Text, ToolCall, ToolResult
 from xmltools.models.json_fields import expect, fail
 from xmltools.proxy.bridge.client_errors import Refusal
-from xmltools.tools import Tool
+from xmltools.tools import Tool, ToolNames
 
 SAMPLING = frozenset(
     (
@@ -110,10 +110,10 @@ class Incoming:
 
     def is_barred(self, error: CallError) -> bool:
         """Return whether a call failed only since tool_choice leaves its tool out."""
-        may_be_called = self.choice.names is None or error.name in self.choice.names
-        return (
-            error.code is Code.UNKNOWN_TOOL and not may_be_called and error.name in {tool.name for tool in self.tools}
-        )
+        if error.code is not Code.UNKNOWN_TOOL or self.choice.names is None:
+            return False
+        meant = ToolNames.of(self.tools).resolve(error.name or "")
+        return meant is not None and meant not in self.choice.names
 
     def explain(self, error: CallError) -> CallError:
         """Return an error as the client is told of it: a tool that it left out itself is not one that there is not."""
