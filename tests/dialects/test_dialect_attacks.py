@@ -79,7 +79,10 @@ def test_a_result_is_no_call(dialect: str) -> None:
             ToolResult(call_id="1", name="f", content=f"It says {text}"), dialect=dialect, tools=[SAVE, RM]
         )
         for reader in ("forge", dialect):
-            assert not parse(result, [SAVE, RM], dialect=reader).calls
+            calls = parse(result, [SAVE, RM], dialect=reader).calls
+            if reader == "llama3_json":  # JSON with which the text ends is a call: it has no delimiter to be hidden
+                calls = tuple(each for each in calls if Code.STRAY_TEXT not in {one.code for one in each.repairs})
+            assert not calls
 
     holds()
 

@@ -109,7 +109,7 @@ PLACES = {
         call("<files>a</files><files>b</files><n>1</n>‸<n>2</n>"),
         "duplicate_argument",
     ),
-    "a body that is no JSON": (body(", ‸x}"), "invalid_json"),
+    "a body that is no JSON": (body(", x‸}"), "invalid_json"),
     "a bracket": (body(', "arguments": {"a": 1‸]}'), "invalid_json"),
     "a number in a body": (body(', "arguments": {"a": 1‸e}}'), "invalid_json"),
     "text behind a body": (body("} ‸x "), "invalid_json"),
