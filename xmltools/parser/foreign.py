@@ -199,7 +199,9 @@ def _parts(dialect: Dialect, names: tuple[str, ...]) -> dict[str, str]:
         elif pairs is not None and pairs.name_end not in ("", _ARGS):
             found[pairs.name_end] = f"{re.escape(pairs.name_end)}{_S64}{{"
         if pairs is not None and form.block and not form.is_sure:
-            found[form.opener] = rf"(?<![^\n]){re.escape(form.opener)}[ \t]{{0,64}}\r?\n(?!{_S}(?:\Z|{{|<[\w:]+(?:\s\w+=|[=>])))"
+            found[form.opener] = (
+                rf"(?<![^\n]){re.escape(form.opener)}[ \t]{{0,64}}\r?\n(?!{_S}(?:\Z|{{|<[\w:]+(?:\s\w+=|[=>])))"
+            )
         if form.is_bare and pairs is None:
             found['": {'] = rf'{{{_S64}"\w{{1,64}}"{_S64}:{_S64}"[^"\n]{{1,256}}",{_S64}"\w*(?:arame|argum)\w*"{_S64}:'
     return {lead: f"{text}(?P<part>)" for lead, text in found.items()}

@@ -120,8 +120,8 @@ def render_result(
 
     `dialect`, a name or a record, is the one that the model writes: the result gets the marks that the chat template of
     such models puts around it. Where calls have no mark (`llama3_json`, `pythonic`), a result that is a call, or that
-    ends with JSON that is one, stays one: only the assistant's text may be parsed. Where they are named as tools (`tag_per_tool`), the names of `tools` are
-    defused, and without `tools` all start tags.
+    ends with JSON that is one, stays one: only the assistant's text may be parsed. Where they are named as tools
+    (`tag_per_tool`), the names of `tools` are defused, and without `tools` all start tags.
 
     Raises `XMLToolsError` for what is no result, if `max_characters` is no whole number from 1, and for a dialect in
     which nothing can be written.
