@@ -3,10 +3,12 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from support.dialect_marks import write
 from support.nearly_clean import law_plain_reply
 from support.strategies import Case
 
 import xmltools as xt
+from xmltools import dialects
 from xmltools.parser import whole
 
 TEXT = {"type": "string"}
@@ -217,6 +219,14 @@ def is_read_at_once(reply, monkeypatch, **options):
         found = xt.parse(reply, TOOLS, **options)
     count = len(found.calls) + len(found.errors)
     return 0 < count == sum(call is not None for call in read)
+
+
+@pytest.mark.parametrize("dialect", ["dsml", "kimi_k3"])
+def test_forms_that_are_a_slip_have_their_repair(dialect, monkeypatch):
+    form = next(form for form in dialects.named(dialect).forms if form.slip is not None)
+    reply = write(form, "put", {"text": "a"})
+    assert not is_read_at_once(reply, monkeypatch, dialect=dialect)
+    assert [each.code for each in xt.parse(reply, TOOLS, dialect=dialect).calls[0].repairs] == [form.slip]
 
 
 class Given(Case):
