@@ -3,12 +3,10 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from support.dialect_marks import write
 from support.nearly_clean import law_plain_reply
 from support.strategies import Case
 
 import xmltools as xt
-from xmltools import dialects
 from xmltools.parser import whole
 
 TEXT = {"type": "string"}
@@ -221,12 +219,22 @@ def is_read_at_once(reply, monkeypatch, **options):
     return 0 < count == sum(call is not None for call in read)
 
 
-@pytest.mark.parametrize("dialect", ["dsml", "kimi_k3"])
-def test_forms_that_are_a_slip_have_their_repair(dialect, monkeypatch):
-    form = next(form for form in dialects.named(dialect).forms if form.slip is not None)
-    reply = write(form, "put", {"text": "a"})
-    assert not is_read_at_once(reply, monkeypatch, dialect=dialect)
-    assert [each.code for each in xt.parse(reply, TOOLS, dialect=dialect).calls[0].repairs] == [form.slip]
+SLIPS = {
+    "dsml": (
+        '<｜｜DSML｜｜tool_calls><｜｜DSML｜｜invoke name="put"><｜｜DSML｜｜parameter name="text">a</｜｜DSML｜｜parameter>'
+        "</｜｜DSML｜｜invoke></｜｜DSML｜｜tool_calls>"
+    ),
+    "kimi_k3": (
+        '<|open|> tools <|sep|><|open|> call tool="put"<|sep|><|open|> argument key="text"<|sep|>a<|close|> argument <|sep|>'
+        "<|close|> call <|sep|><|close|> tools <|sep|>"
+    ),
+}
+
+
+@pytest.mark.parametrize("dialect", SLIPS)
+def test_a_form_that_is_a_slip_has_its_repair(dialect, monkeypatch):
+    assert not is_read_at_once(SLIPS[dialect], monkeypatch, dialect=dialect)
+    assert xt.parse(SLIPS[dialect], TOOLS, dialect=dialect).calls[0].repairs
 
 
 class Given(Case):
