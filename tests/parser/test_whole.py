@@ -221,12 +221,12 @@ def is_read_at_once(reply, monkeypatch, **options):
 
 SLIPS = {
     "dsml": (
-        '<｜｜DSML｜｜tool_calls><｜｜DSML｜｜invoke name="put"><｜｜DSML｜｜parameter name="text">a</｜｜DSML｜｜parameter>'
-        "</｜｜DSML｜｜invoke></｜｜DSML｜｜tool_calls>"
+        '<｜｜DSML｜｜tool_calls><｜｜DSML｜｜invoke name="put"><｜｜DSML｜｜parameter name="text">a'
+        "</｜｜DSML｜｜parameter></｜｜DSML｜｜invoke></｜｜DSML｜｜tool_calls>"
     ),
     "kimi_k3": (
-        '<|open|> tools <|sep|><|open|> call tool="put"<|sep|><|open|> argument key="text"<|sep|>a<|close|> argument <|sep|>'
-        "<|close|> call <|sep|><|close|> tools <|sep|>"
+        '<|open|> tools <|sep|><|open|> call tool="put"<|sep|><|open|> argument key="text"<|sep|>a'
+        "<|close|> argument <|sep|><|close|> call <|sep|><|close|> tools <|sep|>"
     ),
 }
 
