@@ -176,7 +176,8 @@ REFUSED = {
 @pytest.mark.parametrize("value", REFUSED.values(), ids=REFUSED)
 def test_what_json_cannot_hold_is_an_error(place: Place, value: str) -> None:
     reply = read(place(value) + leaf("5"))
-    assert [error.code for error in reply.errors] == [Code.INVALID_JSON]
+    is_number = value.strip("-").startswith("1e") or value.strip("-[]").isdecimal()
+    assert [error.code for error in reply.errors] == [Code.INVALID_ARGUMENTS if is_number else Code.INVALID_JSON]
     assert [call.arguments for call in reply.calls] == [{"n": 5}]
 
 

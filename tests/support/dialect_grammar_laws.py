@@ -138,7 +138,7 @@ def wrong_with(
     if failed and not (issues and all(_is_excused(error, issues) for error in failed)):
         return f"failed: {failed[0]}"
     wrong = next(filter(None, (_call_is_right(call, tools, issues) for call in calls)), "")
-    kept = "" if "reasoning" in options else _text_is_kept(reply, text)
+    kept = "" if "reasoning" in options else _text_is_kept(reply, text, named(dialect))
     return wrong or kept or _keeps_promises(reply, text, tools, options)
 
 
@@ -188,15 +188,18 @@ def _call_is_right(call: ToolCall, tools: list[Tool], issues: list[GrammarIssue]
     return f"invalid: {wrong.message}" if wrong else ""
 
 
-def _text_is_kept(reply: Reply, text: str) -> str:
-    """Return what is wrong with the text around calls: all of it is text, but for white space."""
+def _text_is_kept(reply: Reply, text: str, dialect: Dialect) -> str:
+    """Return what is wrong with the text around calls: all of it is text, but for white space, and what is left of
+    delimiters (DIALECTS.md, 2.2)."""
+    strays = (*dialect.strays, *(f"</{tag}>" for tag in dialect.reasoning))
     spans = [call.span for call in (*reply.calls, *reply.errors) if call.span]
     rest, at = "", 0
     for start, end in sorted(spans):
         rest += text[at:start]
         at = end
     rest += text[at:]
-    return "" if "".join(rest.split()) == "".join(reply.text.split()) else f"text is {reply.text!r}, not {rest!r}"
+    one, other = ("".join(re.split("|".join(map(re.escape, strays)), each)) for each in (rest, reply.text))
+    return "" if "".join(one.split()) == "".join(other.split()) else f"text is {reply.text!r}, not {rest!r}"
 
 
 def _keeps_promises(reply: Reply, text: str, tools: list[Tool], options: dict[str, Any]) -> str:

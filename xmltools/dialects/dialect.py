@@ -443,7 +443,11 @@ class Dialect:
         sure = [form for form in self.forms if form.is_sure]
         ends = [form.closer for form in sure]
         ends += [form.pairs.end.lstrip("`") for form in sure if form.pairs is not None]
-        tokens = ("<|call|>", "<|start|>assistant", *self.leftovers, *filter(_TOKEN.search, ends))
+        begins = {form.opener for form in self.forms} | {
+            form.pairs.name for form in self.forms if form.pairs is not None
+        }
+        others = [token for token in ("<|call|>", "<|start|>assistant") if token not in begins]
+        tokens = (*others, *self.leftovers, *filter(_TOKEN.search, ends))
         sections = [form for form in self.forms if form.many and form.closer and not form.is_bare]
         empty = (f"{form.opener}{gap}{form.closer}" for form in sections for gap in ("", "\n", "\n\n", " ", "[]"))
         return tuple(dict.fromkeys((*tokens, *empty)))

@@ -75,7 +75,11 @@ def _read_tag(block: Block, leaf: Leaf, text: str, at: int) -> int:
             block.fail(Code.MALFORMED_MARKUP, f"{own} is missing", place)
         _end_value(block, leaf, place, own)
         return at
-    if follows(block, at, "name opener"):
+    found = ask(block, at, "name opener", "")
+    begins = found and begins_any((block.dialect,), text, at, found[found.lastgroup or 0])
+    if begins is MORE and found and not block.reading.final:
+        raise UndecidedError
+    if begins:
         return _refuse(block, leaf, at, f"another call begins in the value of {leaf.tag!r}")
     if tag is None:
         return at + 1

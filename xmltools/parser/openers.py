@@ -241,7 +241,7 @@ def starts_of(
         frozenset(strays),
         (*ends, *dialect.frame[:1]),
         make_openers((*starts, *tags), tokens, dialect.layout),
-        make_openers((*later, *tags), tokens, dialect.layout, "{" in later),
+        make_openers((*later, *tags), tuple(each for each in tokens if each not in ends), dialect.layout, "{" in later),
         words,
         (*words[: len(calls)], *tags),
     )

@@ -294,6 +294,7 @@ class Outside:
             if stray and not (lead < at or prose.may_hide or prose.fence or self._foreign.is_open):
                 self._skip(text, at, stray)
                 self.is_after = self._is_blank and starts.dialect.layout
+                self._is_blank = self._is_blank and word in starts.dialect.strays  # what frames a reply does so once
                 return stray
             self.is_after = False
             return self.emit_text(text, lead, max(at, lead + 1))
