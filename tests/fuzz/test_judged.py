@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fuzz import cli, judged, worded
-from fuzz.breaks import BREAKS, Piece, Reply, Section, make, said
+from fuzz.breaks import BREAKS, Piece, Reply, Section, ends_in_text, make, said
 from fuzz.judged import Tally, broken_laws, said_laws, work, work_on_said
 from fuzz.worded import NAMES, Layout, Written, calls, sayable, strings, words
 from xmltools.errors import CallError, Code, Repair
@@ -63,6 +63,26 @@ def test_a_broken_thing_is_one_delimiter() -> None:
             whole, left = broken[0].call.text, broken[0].text
             assert 0 < len(whole) - len(left) < 60
             assert any(left == whole[:at] + whole[at + len(whole) - len(left) :] for at in range(len(left) + 1))
+
+
+@pytest.mark.parametrize(
+    ("name", "cut", "is_text"),
+    [
+        ("hermes", '{"name": "search", "arguments": {"query": "amb', True),
+        ("hermes", '{"name": "search", "arguments": {"query": "amber1", ', False),
+        ("glm", "search<arg_key>query</arg_key><arg_value>amber1</arg_", True),
+        ("glm", "search<arg_key>query</arg_key><arg_value>amber1</arg_value>", False),
+    ],
+)
+def test_what_follows_a_text_that_was_cut_off_may_be_a_part_of_it(name: str, cut: str, is_text: bool) -> None:
+    rest = {
+        "hermes": '{"name": "search", "arguments": {"query": "amber1", "limit": 2}}',
+        "glm": "search<arg_key>query</arg_key><arg_value>amber1</arg_value>"
+        "<arg_key>limit</arg_key><arg_value>2</arg_value>",
+    }[name]
+    broken = Piece(f"{cut}\n", "broken", Written("search", {"query": "amber1", "limit": 2}, rest))
+    reply = Reply(name, [broken, Section(Piece(""), [], Piece(""), Piece(""), Layout())], "unfinished")
+    assert ends_in_text(reply, broken) == is_text
 
 
 def test_calls_that_can_be_said_hold_markup_in_all_dialects() -> None:

@@ -114,7 +114,7 @@ class Pairs:
 
 
 _BEFORE_NAME = (" ", "=")
-"""What ends a mark, if the name of a tool, or the attribute that says it, stands right after it in a tag."""
+"""What ends a mark, if the name of a tool, or the attribute that says it, follows at once."""
 
 
 def _apart(mark: str, attribute: str) -> str:
@@ -257,7 +257,7 @@ class Dialect:
     turn_ends: tuple[str, ...] = ()
     """Tokens that end a turn, or a part of it. They are no text."""
     leftovers: tuple[str, ...] = ()
-    """Tokens beside those in `strays` that are no text where they come without a call."""
+    """Tokens that are not text where they come without a call, in addition to those that `strays` finds by itself."""
     frame: tuple[str, ...] = ()
     """What some templates write around a reply: no text where nothing but white space comes before it, or, for an end
     tag, after it."""
@@ -437,15 +437,18 @@ class Dialect:
         return (*(f"</{tag}>" for tag in self.reasoning), *(end for _, end in self.thoughts))
 
     @property
+    def starts(self) -> tuple[str, ...]:
+        """What a call in this form may begin with."""
+        return (self.opener, *(self.pairs.starts if self.pairs is not None else ()))
+
+    @property
     def strays(self) -> tuple[str, ...]:
-        """Tokens that are no text where they come without a call: those that end calls, sections without one, and what
+        """Tokens that are not text where they come without a call: those that end calls, sections without one, and what
         models for another dialect, Harmony's, write between calls."""
         sure = [form for form in self.forms if form.is_sure]
         ends = [form.closer for form in sure]
         ends += [form.pairs.end.lstrip("`") for form in sure if form.pairs is not None]
-        begins = {form.opener for form in self.forms} | {
-            form.pairs.name for form in self.forms if form.pairs is not None
-        }
+        begins = [mark for form in self.forms for mark in form.starts]
         others = [token for token in ("<|call|>", "<|start|>assistant") if token not in begins]
         tokens = (*others, *self.leftovers, *filter(_TOKEN.search, ends))
         sections = [form for form in self.forms if form.many and form.closer and not form.is_bare]

@@ -57,7 +57,7 @@ _SLIPS = (
     *((f"{bars}DSML{bars}", Code.TAG_CASE) for bars in ("|", "｜｜", "||")),
     *((tag, Code.TAG_WHITE_SPACE) for tag in ("｜DSML｜ ", "｜ DSML ｜", "｜ DSML ｜ ", "| DSML |")),
 )
-"""What stands before the name of a tag in place of the usual, and the repair of that."""
+"""Prefixes of tags that models write by mistake, and the repair of each."""
 
 DSML = replace(
     _V4,

@@ -97,12 +97,8 @@ def read_start(dialect: Dialect, text: str, at: int, mark: str, *, fences: bool 
 
 def begins_any(forms: tuple[Dialect, ...], text: str, at: int, mark: str) -> bool | None:
     """Does a call in one of these forms begin with `mark` at `at`?"""
-    told = [read_start(form, text, at, mark) for form in forms if mark == form.opener or mark in _starts(form)]
+    told = [read_start(form, text, at, mark) for form in forms if mark in form.starts]
     return True if any(told) else MORE if MORE in told else NO
-
-
-def _starts(form: Dialect) -> tuple[str, ...]:
-    return form.pairs.starts if form.pairs is not None else ()
 
 
 def cut_start(dialect: Dialect, text: str, at: int) -> int | bool | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from xmltools.dialects import Dialect
 from xmltools.errors import Code
 from xmltools.parser.delimited_keys import after_break, ask, follows, give_up_pairs, read_key, tag_at, tags
 from xmltools.parser.delimited_starts import begins_any
@@ -76,10 +77,7 @@ def _read_tag(block: Block, leaf: Leaf, text: str, at: int) -> int:
         _end_value(block, leaf, place, own)
         return at
     found = ask(block, at, "name opener", "")
-    begins = found and begins_any((block.dialect,), text, at, found[found.lastgroup or 0])
-    if begins is MORE and found and not block.reading.final:
-        raise UndecidedError
-    if begins:
+    if found and _begins_call(block, (block.dialect,), found):
         return _refuse(block, leaf, at, f"another call begins in the value of {leaf.tag!r}")
     if tag is None:
         return at + 1
@@ -106,9 +104,7 @@ def _read_end(block: Block, leaf: Leaf, text: str, at: int) -> int:
         return found.end()
     ending = block.own_ending()
     if field in ("any_name", "any_opener"):
-        begins = begins_any(block.delimiters.forms, text, at, found[field])
-        if begins is MORE and not block.reading.final:
-            raise UndecidedError
+        begins = _begins_call(block, block.delimiters.forms, found)
         if begins and (leaf.lacks_mark or not leaf.shape.exact):
             return _refuse(block, leaf, at, f"another call begins in the value of {leaf.tag!r}")
         if begins:
@@ -137,6 +133,14 @@ def _read_end(block: Block, leaf: Leaf, text: str, at: int) -> int:
     return found.end()
 
 
+def _begins_call(block: Block, forms: tuple[Dialect, ...], found: Delimiter) -> bool | None:
+    """Does a call in one of these forms begin with this delimiter?"""
+    begins = begins_any(forms, block.reading.text, found.end(1), found[found.lastgroup or 0])
+    if begins is MORE and not block.reading.final:
+        raise UndecidedError
+    return begins
+
+
 def _may_follow(block: Block, at: int, *, again: bool) -> bool:
     """May what is at `at` follow the end of a value? `again`: another such end may."""
     text, final = block.reading.text, block.reading.final
@@ -144,7 +148,7 @@ def _may_follow(block: Block, at: int, *, again: bool) -> bool:
     found = block.delimiters.look(text, at, fields)
     verdict: Verdict = found
     if found and found.lastgroup in ("name", "opener"):
-        verdict = begins_any((block.dialect,), text, found.end(1), found[found.lastgroup])
+        verdict = _begins_call(block, (block.dialect,), found)
     if verdict is MORE and not final:
         raise UndecidedError
     return verdict is not NO
