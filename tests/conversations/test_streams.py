@@ -32,6 +32,7 @@ from xmltools.models.events import (
     CallStarted,
     Event,
     ReasoningDelta,
+    Skipped,
     TextDelta,
 )
 from xmltools.parser import Parser, build_reply
@@ -265,6 +266,13 @@ def test_a_stream_reads_back_as_it_was_parsed(dump: Callable[..., Any], read: Ca
             assert sum(isinstance(each, CallFailed) for each in events) == len(started)
 
     law(given(case=cases())(check))()
+
+
+@WAYS
+def test_what_was_skipped_is_in_no_stream(dump: Callable[..., Any], read: Callable[..., Any]) -> None:
+    groups = parsed(["</think>\n", "I look."], [WRITE])
+    assert any(isinstance(event, Skipped) for event in flat(groups))
+    assert shown(read(dump(groups, [WRITE]), [WRITE]), TextDelta) == shown(flat(groups), TextDelta)
 
 
 def calls_of(events: Iterable[Event]) -> list[tuple[str, str, str]]:

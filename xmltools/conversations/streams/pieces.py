@@ -24,6 +24,7 @@ from xmltools.models.events import (
     Event,
     Noticed,
     ReasoningDelta,
+    Skipped,
     TextDelta,
 )
 from xmltools.tools import Tool
@@ -101,8 +102,8 @@ class PieceReader:
                 yield from self._completed(event, call)
             case CallFailed(error):
                 yield from self._failed(error, started=self._arguments.is_open and event.id not in self._unheard)
-            case Noticed():
-                pass  # no API has a place for it, and its text is told
+            case Noticed() | Skipped():
+                pass  # no API has a place for them
             case _:
                 raise XMLToolsError(f"feed() expects events of a parser, got {type(event).__name__}")
 
