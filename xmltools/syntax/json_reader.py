@@ -230,9 +230,18 @@ class LenientReader(JSONScanner):
     error.
     """
 
-    def __init__(self, text: str, depth: int, number: Callable[[str], Any], **options: Any) -> None:
-        """`options` are those of `JSONScanner`."""
-        super().__init__(depth, **options)
+    def __init__(
+        self,
+        text: str,
+        depth: int,
+        number: Callable[[str], Any],
+        *,
+        loose: bool = False,
+        is_call: bool = False,
+        marks: tuple[str, ...] = (),
+    ) -> None:
+        """The options are those of `JSONScanner`."""
+        super().__init__(depth, loose=loose, is_call=is_call, marks=marks)
         self.number = number
         self.source = text
         self.is_literal = self._is_call or self.marks != ()  # Python's literals are how these are written
