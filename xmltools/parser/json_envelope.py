@@ -56,7 +56,7 @@ def read_object_of(block: Block, json: JSONObject, text: str | None = None, writ
     try:
         if pairs.python or pairs.quote or json.is_written:
             number = written_number if json.is_written else read_number
-            reader = LenientReader(text, depth, number, loose=not is_forge, is_call=pairs.python, marks=json.marks)
+            reader = LenientReader(text, depth, number, loose=True, is_call=pairs.python, marks=json.marks)
             value, slips = reader.read()
         else:
             value, slips = loads_lenient(text, depth=depth, loose=True)
