@@ -209,7 +209,7 @@ _END = "<\0"
 """Is put on a line after a text: it ends comments and words, and is not allowed anywhere."""
 
 
-def read_number(word: str) -> float:
+def read_number(word: str) -> Any:  # in compiled code an integer that is declared as a float becomes one
     """Read a number of JSON or Python. Raises `ValueError` for one that is too large, or has zeros in front."""
     number = _PYTHON_NUMBER.fullmatch(word)
     if not number or number["zeros"]:
