@@ -16,6 +16,7 @@ from xmltools.parser.json_deltas import JSONObject
 from xmltools.parser.open_call import Block, Leaf, State, skip_broken
 from xmltools.syntax.element_tree import Element
 from xmltools.syntax.json_scanner import decode_escapes
+from xmltools.syntax.late_patterns import late_pattern
 from xmltools.syntax.markup import (
     MORE,
     NAME_LENGTH,
@@ -27,6 +28,7 @@ from xmltools.syntax.markup import (
     read_end_tag,
     read_fence,
     read_mark,
+    read_token,
     skip_space,
 )
 from xmltools.tools.schema import ANY
@@ -35,6 +37,10 @@ _JSON: Final = Body.JSON
 _ELEMENTS: Final = Body.ELEMENTS
 _MORE_JSON: Final = "{}[]\"',:"
 """What begins a part of JSON."""
+_NEXT_CALL = late_pattern(
+    rf'([,;]?){SPACE}(?:\{{{SPACE}"(?P<key>\w{{1,64}}+)"{SPACE}:|(?P<cut>(?:\{{{SPACE}(?:"\w{{0,64}}+(?:"{SPACE})?)?)?\Z))'
+)
+"""An object with a name after another one, and what comes between the two."""
 
 
 def begin_json_body(block: Block, place: int) -> None:
@@ -149,6 +155,13 @@ def read_json_end(block: Block, text: str, at: int) -> int:
         return _after_body(block, json, text, at)
     if in_list and character in ",]" and not json.lacks_brace:
         return _read_list(block, text, at)
+    if dialect.body is _JSON and not (in_list or dialect.many or json.lacks_brace):
+        following = read_token(_NEXT_CALL, text, at, len(text) + 1)
+        if following is MORE and not block.reading.final:
+            return -1
+        if following and following["key"] in dialect.json_tool_names:
+            block.again = block.done = True
+            return following.end(1)
     fence = read_fence(text, at)
     if fence is MORE:
         return -1
