@@ -146,10 +146,10 @@ def _skip_to_name(block: Block, text: str, at: int) -> int:
 
 
 def _find_call(block: Block, text: str, at: int) -> int:
-    """The place of the next call in the block, or of its end, if it is near, or -1: text before it is skipped, unless
-    it ends the reasoning that the block is in."""
-    dialect, stop = block.dialect, at + MAX_STRAY
-    delimiters = filter(None, (block.delimiters.pairs.name, dialect.closer, *dialect.fillers))
+    """The place of the next call in the block, perhaps without a name, or of the block's end, if it is near, or -1:
+    text before it is skipped, unless it ends the reasoning that the block is in."""
+    dialect, pairs, stop = block.dialect, block.delimiters.pairs, at + MAX_STRAY
+    delimiters = filter(None, (pairs.name, pairs.key, dialect.closer, *dialect.fillers))
     places = [place for each in delimiters if (place := text.find(each, at, stop + len(each))) >= 0]
     if places:
         place = min(places)
@@ -227,7 +227,7 @@ def _end_call(block: Block, text: str, at: int, here: int) -> int:
     if not dialect.closer or ((is_bare or dialect.may_lack_end) and here - at > OPENER_SPACE):
         block.done = True
         return at
-    found = own.look(text, here, "closer" if is_bare else "closer name nameless", "")
+    found = own.look(text, here, "closer" if is_bare else f"closer name nameless{' key' * dialect.many}", "")
     if found and found.lastgroup == "closer":
         block.done = True
         return found.end()
