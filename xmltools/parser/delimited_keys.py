@@ -97,9 +97,8 @@ def begin_pair(block: Block, begins: Delimiter) -> int:
     else:
         block.note_missing(pairs.key, place, place)
     name, after, shape = key.name, key.after, block.shape
-    bare = name[1:-1].strip(SPACES)
-    is_quoted = name[0] in "\"'" and name[0] == name[-1] and not pairs.tag_mark
-    if is_quoted and shape is not None and not shape.has_property(name) and shape.has_property(bare):
+    bare = name.strip(f"=\"'{SPACES}")
+    if shape is not None and not shape.has_property(name) and shape.has_property(bare):
         block.note(Code.DECORATED_NAME, place, f"the argument {name} was read as {bare!r}", place)
         name = bare
     if key.missing:

@@ -117,7 +117,8 @@ def _read_end(block: Block, leaf: Leaf, text: str, at: int) -> int:
     elif field in ("any_end", "any_closer"):
         _meet_end(block, leaf, found, is_last=field == "any_closer")
     elif is_claimed:
-        pass
+        if field == "key":
+            ending.begun = -1  # its arguments are no JSON
     elif field == "value" and leaf.lacks_mark:
         return _refuse(block, leaf, at, f"there is text between {pairs.key_end} and {pairs.value}")
     elif field != "value_end":
@@ -250,7 +251,9 @@ def _meet_end(block: Block, leaf: Leaf, found: Delimiter, *, is_last: bool) -> N
     blocks, pairs = ending.blocks, own.pairs
     is_near = place - ending.begun <= OPENER_SPACE
     is_first = is_near and "<" not in block.source_of(max(ending.begun, leaf.start), place)
-    is_mention = not is_first and not _tail(block, leaf, place).endswith(own.before_end)
+    tail, mark = _tail(block, leaf, place), found[found.lastgroup or 0]
+    is_next = tail.endswith(own.before_end) and not tail.endswith(mark)
+    is_mention = not (is_first or is_next or (tail.endswith("}") and ending.begun >= 0))
     first = blocks[-1] if blocks else 0
     if is_mention and (ending.calls or blocks):
         pass  # it is only mentioned in the example
@@ -260,11 +263,7 @@ def _meet_end(block: Block, leaf: Leaf, found: Delimiter, *, is_last: bool) -> N
             ending.claims = len(blocks) > 0 and not pairs.name
     elif not is_last and ending.calls > first:
         ending.calls -= 1
-    elif (
-        ending.over < 0
-        and found[found.lastgroup or 0] == (pairs.end or block.dialect.closer)
-        and _ends_call(block, found.end())
-    ):
+    elif ending.over < 0 and mark == (pairs.end or block.dialect.closer) and _ends_call(block, found.end()):
         if is_last or not block.dialect.closer or block.source_of(place - 1, place) in ("\n", "\r"):
             _doubt(block, leaf, place)
         ending.over = place
@@ -334,7 +333,10 @@ def _begins_unread(block: Block, text: str, at: int) -> bool:
     if here - at > OPENER_SPACE:
         return False
     # What is left of a delimiter, or one that may not come here.
-    if text.startswith(block.delimiters.beginnings, here) or ask(block, here, ENDS, _DAMAGED, final=True):
+    if len(text) - here < block.delimiters.longest and not block.reading.final:
+        raise UndecidedError
+    fields = f"{ENDS} any_key any_value_end"
+    if block.delimiters.begins.match(text, here) or ask(block, here, fields, _DAMAGED, final=True):
         return True
     # A tag, or what ends as the name of an argument does.
     gap = rf"(?:.?<)?[^<\r\n]{{0,{NAME_LENGTH}}}?" if pairs.key_attribute else _BARE

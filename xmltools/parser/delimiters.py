@@ -46,6 +46,8 @@ _BLANK: Final = "\u0120"
 _BREAKS: Final = rf"(?:(?<=\")[\r\n]+[{SPACES}]*|[\r\n]+[{SPACES}]*(?=[\">]|\Z))"
 """Line breaks beside a quote, or before the end of a tag."""
 _ATTRIBUTE_NAME: Final = 8
+_HALF_QUOTED = late_pattern(rf"={SPACE}[^{SPACES}\"'\\]+[\"']")
+"""Quotes that do not begin where the value does."""
 _PART: Final = 4
 """Letters of the name in an end delimiter that may stand for all of it."""
 _PART_OF_NAME = late_pattern("[a-z0-9]+")
@@ -72,8 +74,8 @@ def cut_of(delimiter: str) -> str:
 _OTHERS: Final = {
     "brace": (r"\{", ""),
     "paren": (rf"\({SPACE}\{{", rf"\({SPACE}"),
-    "member": (rf'\{{{SPACE}"', rf"\{{{SPACE}"),
-    "members": (rf'\{{{SPACE}["}}]', rf"\{{{SPACE}"),
+    "member": (rf'\{{{SPACE}\\?"', rf"\{{{SPACE}\\?"),
+    "members": (rf'\{{{SPACE}(?:\\?"|}})', rf"\{{{SPACE}\\?"),
     "tag": ("<", ""),
     "bracket": (">", ""),
     "text": (rf"[^{SPACES}<{{]", ""),
@@ -82,6 +84,14 @@ _OTHERS: Final = {
     "nothing": (r"\Z", ""),
 }
 """Fields for what else may come: JSON, a tag or a section of XML, text, a line break, or the end of the text."""
+
+
+def _left_of(delimiter: str) -> list[str]:
+    """Patterns of what shows that a damaged delimiter was meant: its beginning, all but its first character, or what is
+    after its beginning, with any characters in place of that."""
+    size = len(delimiter) // 3 + 1
+    parts = [re.escape(delimiter[:size]), re.escape(delimiter[1:])]
+    return [*filter(None, parts), *(f".{{{at}}}{re.escape(delimiter[at:])}" for at in range(1, size + 1))]
 
 
 @cache
@@ -123,13 +133,15 @@ class Delimiters:
         end = pairs.value_end
         self.half_end = re.escape(end[: len(end) // 2 + 1])
         """A pattern of the beginning of the delimiter after a value, by which it is known."""
-        others = filter(None, (pairs.key, pairs.name, pairs.end, dialect.opener, dialect.closer))
-        self.beginnings = tuple(part for each in others for part in (each[: len(each) // 3 + 1], each[1:]))
-        """What is left of what may come after that, by which each is known: the beginning, or all but one character."""
-        self.before_end = *self._held("any_value_end"), *self._held("any_end"), "/" + pairs.name_end, "}"
+        others = [*filter(None, (pairs.key, pairs.name, pairs.end, dialect.opener, dialect.closer))]
+        self.begins = re.compile("|".join(part for each in others for part in _left_of(each)), re.DOTALL)
+        """A pattern of what is left of what may come after that, by which each is known."""
+        self.longest = max(map(len, others), default=0)
+        """Characters of the longest of these."""
+        self.before_end = *self._held("any_value_end"), *self._held("any_end"), "/" + pairs.name_end
         if len(pairs.name_end) > 1:
             self.before_end += (pairs.name_end,)
-        """What may come before the end of a call."""
+        """What may come before the end of a call, besides JSON."""
         around = end, pairs.key, pairs.key_end, pairs.value
         self.words = [_NOT_IN_NAME.sub("", each).lower() for each in around]
         """The names in the delimiter after a value, and in the others around it, in small letters."""
@@ -197,7 +209,7 @@ class Delimiters:
         found = self.look(text, start, field, f"(?:{gap}{_BREAKS}){{0,3}}{gap}" if attribute else gap)
         if found is MORE:
             raise UndecidedError
-        if not found or (attribute and found[1].count('"') % 2):
+        if not found or (attribute and (found[1].count('"') % 2 or _HALF_QUOTED.search(found[1]))):
             return None
         name, kind = found[1].removesuffix("/"), ""
         if attribute:

@@ -228,7 +228,9 @@ def _leaf_text(block: Block, leaf: Leaf) -> str:
         turn = min(max(leaf.literal - base, start), end) if leaf.literal >= 0 else end
         if is_marked:
             _note_oddities(block, leaf, start, turn, end)
-        elif text[start:end].lstrip(SPACES).startswith(f"<{leaf.tag}>") and f"</{leaf.tag}>" not in text[turn:end]:
+        elif (value := text[start:end].strip(SPACES)).startswith(f"<{leaf.tag}>") and not value.endswith(
+            f"</{leaf.tag}>"
+        ):
             block.note(Code.BARE_LESS_THAN, base + turn, f"the value of {leaf.tag!r} began twice", leaf.start)
         if turn > start:
             parts.append(reader.text(text[start:turn]))
