@@ -136,8 +136,8 @@ def _skip_to_name(block: Block, text: str, at: int) -> int:
     if found:
         return give_up_pairs(block, at, f"there is no name after {delimiter}", Code.MISSING_TOOL_NAME)
     call = _find_call(block, text, at)
-    if call < 0:
-        return give_up_pairs(block, at, f"there is text where {delimiter} belongs") + 1
+    if call < 0 or any(form.opener in text[at:call] for form in block.delimiters.forms):
+        return give_up_pairs(block, at, f"there is text where {delimiter} belongs")
     if call > at:
         return call
     block.fail(Code.MISSING_TOOL_NAME, "there is no call in it", block.base + at)
