@@ -99,9 +99,10 @@ def _read_name(block: Block, text: str, at: int, start: int) -> tuple[str | None
         return text[start:after].strip(SPACES), after
     broken = f"\r\n{'<' * (not pairs.name_pattern)}{'{' * pairs.json}"
     space = r"\r?" if has_break else rf"(?:[\r\n]{SPACE})?+"
+    opener = block.dialect.opener or "\0"
     fields = f"name_end{' brace' * pairs.json}{' key end' * pairs.may_lack_name_end}"
     found = ask(block, start, fields, before(pairs.name_end, broken) + space)
-    if found:
+    if found and opener not in found[1]:
         name, field = found[1].strip(SPACES), found.lastgroup
         after = found.end() if field == "name_end" else found.end(1)
         if field == "brace":
@@ -111,7 +112,7 @@ def _read_name(block: Block, text: str, at: int, start: int) -> tuple[str | None
     else:
         after = start + NAME_LENGTH + len(pairs.name_end)
         name = text[start:after]
-        if stop := re.search(f"[{broken}]", name):
+        if stop := re.search(f"[{broken}]|{re.escape(opener)}", name):
             place = start + stop.start()
             give_up_pairs(block, at, f"{text[at:place]!r:.80} has no {pairs.name_end}")
             return None, place

@@ -105,7 +105,7 @@ class JSONScanner:
     end. `loose`: keys without quotes, and comments, are let through. `is_call`: the text is the arguments of a call in
     Python, from its bracket on. With `marks`, strings in which nothing is escaped are between the first of them, and
     keys have no quotes. The other two are around examples of calls in a string. `before`: the character before a
-    text that begins in such a string.
+    text that begins in such a string. The `opener` of another call is an error outside of strings.
 
     A subclass hears of each part when it is read, at `place` in the text that is scanned (see the methods `on_...`).
     """
@@ -118,8 +118,10 @@ class JSONScanner:
         loose: bool = False,
         is_call: bool = False,
         marks: tuple[str, ...] = (),
+        opener: str = "",
     ) -> None:
         self._depth = depth
+        self._opener = opener
         self._has_names = has_names
         self._loose = loose or marks != ()
         self._is_call = is_call
@@ -217,6 +219,10 @@ class JSONScanner:
     def _token(self, text: str, at: int) -> int:
         character, expect, mark = text[at], self.expect, self._mark
         self.place = at
+        if self._opener and (met := read_mark(text, at, (self._opener,))) is not NO:
+            self.stopped = met is MORE
+            self.error = "another call begins there" if met else ""
+            return at
         # Two strings in JSON's quotes may lack a comma, or be one with quotes in it.
         goes_on = expect == NEXT and self._is_apart and self._last and (self._is_call or "'" in self._last + character)
         if (expect <= VALUE or goes_on) and (opening := _OPENING.match(text, at)):
