@@ -137,7 +137,7 @@ def _skip_to_name(block: Block, text: str, at: int) -> int:
     if found:
         return give_up_pairs(block, at, f"there is no name after {delimiter}", Code.MISSING_TOOL_NAME)
     call = _find_call(block, text, at)
-    if call < 0 or any(form.opener in text[at:call] for form in block.delimiters.forms):
+    if call < 0:
         return give_up_pairs(block, at, f"there is text where {delimiter} belongs")
     if call > at:
         return call
@@ -148,13 +148,15 @@ def _skip_to_name(block: Block, text: str, at: int) -> int:
 
 def _find_call(block: Block, text: str, at: int) -> int:
     """The place of the next call in the block, perhaps without a name, or of the block's end, if it is near, or -1:
-    text before it is skipped, unless it ends the reasoning that the block is in."""
+    text before it is skipped, unless it begins another block, or ends the reasoning that the block is in."""
     dialect, pairs, stop = block.dialect, block.delimiters.pairs, at + MAX_STRAY
     delimiters = filter(None, (pairs.name, pairs.key, dialect.closer, *dialect.fillers))
     places = [place for each in delimiters if (place := text.find(each, at, stop + len(each))) >= 0]
     if places:
         place = min(places)
-        if block.in_reasoning and any(end in text[at:place] for end in dialect.thought_ends):
+        before = text[at:place].rstrip(SPACES).removesuffix(dialect.opener)  # that it begins twice means nothing
+        ends = (*block.delimiters.openers, *dialect.thought_ends * block.in_reasoning)
+        if any(end in before for end in ends):
             return -1
         if place > at:
             block.note(Code.STRAY_TEXT, block.base + at, f"skipped {text[at:place].strip(SPACES)!r:.60}")

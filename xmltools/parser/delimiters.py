@@ -125,6 +125,7 @@ class Delimiters:
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
         self.forms = (dialect.base or dialect).forms
+        self.openers = [form.opener for form in self.forms if form.opener]
         self.pairs = pairs = dialect.pairs or Pairs()
         written = (dialect.base or dialect).written
         writing = written.writing if written is not None else None
