@@ -252,7 +252,7 @@ def _meet_end(block: Block, leaf: Leaf, found: Delimiter, *, is_last: bool) -> N
     is_near = place - ending.begun <= OPENER_SPACE
     is_first = is_near and "<" not in block.source_of(max(ending.begun, leaf.start), place)
     tail, mark = _tail(block, leaf, place), found[found.lastgroup or 0]
-    is_next = tail.endswith(own.before_end) and not tail.endswith(mark)
+    is_next = tail.endswith(own.before_end) and not tail.endswith((mark, block.dialect.closer or mark))
     is_mention = not (is_first or is_next or (tail.endswith("}") and ending.begun >= 0))
     first = blocks[-1] if blocks else 0
     if is_mention and (ending.calls or blocks):
