@@ -12,7 +12,6 @@ from xmltools.errors import Code, XMLToolsError
 from xmltools.models import ToolCall
 from xmltools.models.events import CallCompleted, CallFailed
 from xmltools.parser.delimited_starts import read_start
-from xmltools.parser.foreign import delimiters_of
 from xmltools.parser.stream import Parser
 from xmltools.syntax.markup import MORE, SPACES
 from xmltools.tools import Tool, list_of_tools
@@ -69,7 +68,7 @@ def _may_begin(form: Dialect, text: str, tools: list[Tool]) -> bool:
     if form.opener in text and (form.is_bare or form.is_sure):
         # A bare call comes first, or after a tag of reasoning, or a token.
         return form.is_sure or text.lstrip(SPACES)[:1] in ("{", "[", "<")
-    for mark in () if form.is_bare else delimiters_of(form):
+    for mark in () if form.is_bare else form.starts[:2]:
         at = text.find(mark)
         while at >= 0:
             begins = read_start(form, text, at, mark)

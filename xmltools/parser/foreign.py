@@ -20,7 +20,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
-from heapq import merge
+from itertools import chain
 from typing import Final
 
 from xmltools import dialects
@@ -31,6 +31,7 @@ from xmltools.parser.cut_off_replies import ends_complete
 from xmltools.parser.delimited_starts import read_start
 from xmltools.parser.machine import run
 from xmltools.parser.open_call import Block
+from xmltools.parser.openers import any_of
 from xmltools.parser.toolbox import Toolbox
 from xmltools.syntax.json_scanner import JSONScanner
 from xmltools.syntax.late_patterns import late_pattern
@@ -48,19 +49,20 @@ _NAME: Final = f"(?P<name>[^{SPACES}<>\"'/={{}}]{{1,256}})"
 
 _SIGNS: Final = "<[{(=&"
 """One of them is in each text in which a call begins."""
-_KEYED = late_pattern(rf'\[ARGS\]{_S64}{{{_S64}"(?P<key>[\w.-]{{1,256}}+)"')
-"""The same, with the name of an argument."""
-_AHEAD: Final = 2 * _HEAD_LENGTH
-"""Characters that decide whether a call begins: another one may begin before the name in an attempt."""
 _NO_TOOLS: Final = Toolbox(())
 
 # At the start of a run of backticks only: long runs would take quadratic time.
 _FENCED: Final = rf"```(?<!````)`*+[^\n`]*+\n{_S}+\[?{_S}+(?={{)"
 _VALUE: Final = rf"{_S}={_S}(?:\"[^\"<]*\"|'[^'<]*')"
-_TOOL_TAG = late_pattern(
-    rf"<([\w.:-]+)(?:{SPACE}+(?P<attribute>[\w.:-]+){_VALUE}(?:{SPACE}+[\w.:-]+{_VALUE})*)?{_S}"
-    rf"(?:(?P<closed>/>)|>(?={_S}(?:{{|<(?P<child>[\w.:-]+)[{SPACES}/>]|</\1>)))"
+_TOOL_TAG: Final = (
+    (
+        "tag_per_tool",
+        rf"<(?P<name>[\w.:-]+)(?:{SPACE}+(?P<key>[\w.:-]+){_VALUE}(?:{SPACE}+[\w.:-]+{_VALUE})*)?{_S}"
+        rf"(?:(?P<closed>/>)|>(?={_S}(?:{{|<(?P<child>[\w.:-]+)[{SPACES}/>]|</\1>)))",
+        "",
+    ),
 )
+"""A call that is an element named as its tool, as one of the `_rules`."""
 _OWN_TOOL = late_pattern(
     rf"<{FORGE.block}(?:{SPACE}[^<>]*+)?>{_S}"
     rf"(?:<{FORGE.server_name}>{_S}{_NAME}{_S}</{FORGE.server_name}>{_S})?<{FORGE.tool_name}>"
@@ -78,10 +80,8 @@ _TAG: Final = (
 )
 """Not one that must have a name in it, and has none."""
 _LETTERS = late_pattern("[a-z0-9]+")
-_FIRST_TAG = late_pattern("<([^<>=:]+)")
 _IN_TAG: Final = ("tool", "function", "functions", "invoke")
 """Tags that must have the name in them: documents have `<function>read</function>`."""
-_WITHIN = late_pattern(f"(?=[=:{SPACES}])[^>]*+")
 _WORD: Final = (
     "antml|arguments|args|begin|calls|call|channel|code|commentary|constrain|content|dsml|functions|function|id|ifm|"
     "index|invoke|json|message|minimax|name|open|parameters|parameter|plugin|python|recipient|section|seed|sep|start|"
@@ -89,11 +89,9 @@ _WORD: Final = (
 )
 _WORDS: Final = rf"(?i:{_WORD})(?:_(?:(?i:{_WORD})|\d{{1,9}}))*+"
 """What may come between a tag and the name, alone or with `_` between."""
-_ALL_WORDS = late_pattern(_WORDS)
 _GAP_LENGTH: Final = 200
-_OTHER_KEY = late_pattern(r"\b(?:id|index|type)[\"']?[ \t]{0,8}[:=][ \t]{0,8}[\"']?\Z")
+_OTHER_KEY: Final = r"\b(?:id|index|type)[\"']?[ \t]{0,8}[:=][ \t]{0,8}[\"']?\Z"
 """What comes right before a word that is not a name, as in `<functions id="search">`."""
-_NUMBER = late_pattern(r":\d{1,9}\Z")
 _NEXT: Final = r"(?:[<{\[]|`{3}|[\"'`]{0,3}[\w.-]{1,64}[\"'`]{0,3}[ \t]{0,8}[:=])"
 _FOLLOW = late_pattern(
     rf"[\"'`]{{0,3}}(?:\Z|\({_S64}(?:[\"'{{\[)]|\w{{1,64}}{_S64}[=:])|{_S64}(?P<closed>/>)"
@@ -104,7 +102,7 @@ _OPPOSITE: Final = {"begin": "end", "start": "end", "prefix": "suffix"}
 # A backslash before it says that it is only shown.
 _LAST_NAME = late_pattern(r"(?<![\w.:/\\-])([\w.:/-]*+(?<=\w))\Z")
 _TO_CALL: Final = (
-    rf"{_TO}([\w.:/-]{{1,256}}+)"
+    rf"{_TO}(?P<name>[\w.:/-]{{1,256}}+)"
     r"(?:[\s<>|｜‖]|(?:analysis|assistant|channel|code|commentary|constrain|final|json|message)(?!\w)){0,200}+(?={)"
 )
 
@@ -131,11 +129,6 @@ class ForeignCall:
 def pairs_of(name: str) -> Pairs:
     """The delimiters of the first form of a dialect that has a name and arguments between some."""
     return next(form.pairs for form in dialects.named(name).forms if form.pairs is not None)
-
-
-def delimiters_of(form: Dialect) -> list[str]:
-    """What a call in this form may begin with: the delimiter of a block, and that of a call by itself."""
-    return [form.opener] + [pairs.name for pairs in (form.pairs,) if pairs is not None and pairs.bare]
 
 
 @cache
@@ -169,40 +162,40 @@ def _rules() -> dict[str, tuple[tuple[str, str, str], ...]]:
 def _forms(dialect: Dialect) -> dict[str, list[Dialect]]:
     """The forms of calls in other dialects by the delimiter that comes first in each of their calls."""
     found: dict[str, list[Dialect]] = {}
-    for form in (form for each in dialects.all() if each.name != dialect.name for form in each.forms):
-        delimiter = delimiters_of(form)[-1]
-        if form.body in (Body.PAIRS, Body.JSON) and not (form.is_bare or form.is_first):
-            found.setdefault(delimiter, []).append(form)
+    for each in dialects.all():
+        for form in each.forms:
+            is_other = form.name != dialect.name and form.body in (Body.PAIRS, Body.JSON)
+            if is_other and not (form.is_bare or form.is_first):
+                found.setdefault(form.starts[:2][-1], []).append(form)
     return found
 
 
 def _parts(dialect: Dialect, names: tuple[str, ...]) -> dict[str, str]:
-    """Patterns of parts of calls, with a `tool` of these names or the `key` of an argument, or both, by text in them:
+    """Patterns of parts of calls, with the `name` of a tool or the `key` of an argument, or both, by text in them:
     what is left where an engine drops tokens, and delimiters of the dialect itself after a start that is damaged."""
     key = r"(?P<key>[\w.-]{1,256}+)"
     quote, is_bare = '"?' * dialect.json_name_is_key, any(form.is_bare for form in dialect.forms)
-    any_name = "|".join(map(re.escape, names))
     words = rf"(?:{_WORDS}|&[lg]t;|&quot;|[|｜\s/\"'=:{{\[]){{1,30}}+"
-    found = {"&lt;": rf"&lt;[|｜]?{words}(?P<tool>{any_name})(?=&|[\"'({SPACES}])"}
+    found = {"&lt;": rf"&lt;[|｜]?{words}(?P<name>{any_of(names)})(?=&|[\"'({SPACES}])"}
     for name in map(re.escape, names):  # a pattern that begins with a word is found fast
         begins = rf"(?<=\[{name})(?<![^\n]\[{name})" + rf"|(?<![^\n]{name})" * is_bare
         found[name] = (
-            rf'(?P<tool>{name})(?:(?<=call:{name}){{|(?<=call tool="{name})"|(?:{begins})\({_S64}\w+{_S64}='
+            rf'(?P<name>{name})(?:(?<=call:{name}){{|(?<=call tool="{name})"|(?:{begins})\({_S64}\w+{_S64}='
             rf"|(?<![\w/-]{name}){quote}(?::\d{{1,9}}|:(?={SPACE}))?{_S64}(?:```\w{{0,9}}\n)?"
             rf'{{{_S64}"{key}"{_S64}:)'
         )
     for form in dialect.forms:
-        pairs = form.pairs
-        if pairs is not None and pairs.key:
-            name = rf"[^<>\n]{{0,80}}?\b{pairs.key_attribute}=[\"']?" if pairs.key_attribute else _S64
-            found[pairs.key_start] = f"{re.escape(pairs.key_start)}{name}{key}"
-        elif pairs is not None and pairs.name_end not in ("", _ARGS):
-            found[pairs.name_end] = f"{re.escape(pairs.name_end)}{_S64}{{"
-        if pairs is not None and form.block and not form.is_sure:
-            found[form.opener] = (
-                rf"(?<![^\n]){re.escape(form.opener)}[ \t]{{0,64}}\r?\n(?!{_S}(?:\Z|{{|<[\w:]+(?:\s\w+=|[=>])))"
-            )
-        if form.is_bare and pairs is None:
+        if pairs := form.pairs:
+            if pairs.key:
+                name = rf"[^<>\n]{{0,80}}?\b{pairs.key_attribute}=[\"']?" if pairs.key_attribute else _S64
+                found[pairs.key_start] = f"{re.escape(pairs.key_start)}{name}{key}"
+            elif pairs.name_end not in ("", _ARGS):
+                found[pairs.name_end] = f"{re.escape(pairs.name_end)}{_S64}{{"
+            if form.block and not form.is_sure:
+                found[form.opener] = (
+                    rf"(?<![^\n]){re.escape(form.opener)}[ \t]{{0,64}}\r?\n(?!{_S}(?:\Z|{{|<[\w:]+(?:\s\w+=|[=>])))"
+                )
+        elif form.is_bare:
             found['": {'] = rf'{{{_S64}"\w{{1,64}}"{_S64}:{_S64}"[^"\n]{{1,256}}",{_S64}"\w*(?:arame|argum)\w*"{_S64}:'
     return {lead: f"{text}(?P<part>)" for lead, text in found.items()}
 
@@ -211,7 +204,9 @@ def _parts(dialect: Dialect, names: tuple[str, ...]) -> dict[str, str]:
 def _beginnings(dialect: Dialect, names: tuple[str, ...], own: tuple[str, ...]) -> dict[str, re.Pattern[str]]:
     """Patterns of what a call in another notation begins with, by a part that is in each text with one. The group is
     the name of the element. `names` are those of the tools, `own` the elements of the dialect."""
-    tags = sorted((delimiter[1:] for delimiter in _forms(dialect) if delimiter[0] == "<"), key=len, reverse=True)
+    tags = sorted(
+        (delimiter[1:] for delimiter in _forms(dialect) if delimiter[0] == "<"), reverse=True
+    )  # long ones first
     # Nearly all text after a `<` begins none of these: one look at its next character says so.
     firsts = re.escape("".join({each[:1] for each in (*_rules(), *names, *tags)}))
     # An element of the dialect itself is none, but for `<function name=`, which not all that have it read.
@@ -221,12 +216,12 @@ def _beginnings(dialect: Dialect, names: tuple[str, ...], own: tuple[str, ...]) 
     words += [re.escape(name) + f"(?={SPACE})" * (name in own) for name in names if is_tool or name not in own]
     end = f"(?=[{SPACES}>/=])"
     tags = [f"({'|'.join(words)}){end}", *map(re.escape, tags), _TRIGGER]
-    key, name = ("|".join(map(re.escape, sorted(each))) or "(?!)" for each in (dialect.json_tool_names, names))
-    alike = re.sub(r"\\-|_", "[-_]", name)  # when the object ends, its name decides
+    key = any_of(dialect.json_tool_names)
+    alike = re.sub(r"\\-|_", "[-_]", any_of(names))  # when the object ends, its name decides
     before = rf'(?:type"{_S}+:{_S}+"function"|(?:tool_call_)?id"{_S}+:{_S}+"[\w.:-]{{0,64}}+"){_S}+,{_S}+"'
     found = _parts(dialect, names) if names else {}
     found |= {delimiter: re.escape(delimiter) for delimiter in _forms(dialect) if delimiter[0] != "<"} | {
-        _ARGS: rf"{re.escape(_ARGS)}{_S}(?={{)",
+        _ARGS: rf'\[ARGS\](?:{_S64}(?={{{_S64}"(?P<key>[\w.-]{{1,256}}+)")|{_S}(?={{))',
         _TO: _TO_CALL,
         ":invoke": rf"<([\w.-]{{1,64}}+:invoke){end}",
         "<": f"<(?=[{firsts}tfiTFI{_BARS}])(?:{'|'.join(tags)})",
@@ -241,23 +236,23 @@ def _known(dialect: Dialect) -> dict[str, tuple[str, list[str]]]:
     """By the letters of a tag that begins calls: the notation of an attempt with it, and what ends calls that begin
     so. `<invoke>` begins calls in several dialects, `<functions>` in none."""
     found: dict[str, tuple[str, list[str]]] = {"functions": ("qwen3_coder", [])}
-    for form in (form for each in (dialect, *dialects.all()) for form in each.forms):
-        for delimiter in delimiters_of(form):
-            tag = _FIRST_TAG.match(delimiter.lower())
-            letters = "".join(_LETTERS.findall(tag[1])) if tag else ""
-            notation = "invoke" if letters == "invoke" and form.name != dialect.name else form.name
-            ends = found.setdefault(letters, (notation, []))[1]
-            if delimiter == form.opener and form.closer:
-                ends.append(form.closer)
+    for each in (dialect, *dialects.all()):
+        for form in each.forms:
+            for delimiter in form.starts[:2]:
+                if tag := re.match("<([^<>=:]+)", delimiter.lower()):
+                    letters = "".join(_LETTERS.findall(tag[1]))
+                    notation = "invoke" if letters == "invoke" and form.name != dialect.name else form.name
+                    ends = found.setdefault(letters, (notation, []))[1]
+                    if delimiter == form.opener and form.closer:
+                        ends.append(form.closer)
     return found
 
 
 @lru_cache(maxsize=64)
 def _named(names: tuple[str, ...]) -> re.Pattern[str]:
     """A tag, what may come between it and the name of one of these tools, and the name."""
-    odd = [re.escape(name) for name in names if _ALL_WORDS.fullmatch(name)]  # which have a name of such words only
-    no_name = rf"(?!(?:{'|'.join(odd)})(?!\w))" if odd else ""
-    words = rf"</|/>|[\"'],|\\n|functions\.|{no_name}{_WORDS}(?!\w)|\d{{1,9}}(?!\w)"
+    odd = any_of(name for name in names if re.fullmatch(_WORDS, name))  # which have a name of such words only
+    words = rf"</|/>|[\"'],|\\n|functions\.|(?!(?:{odd})(?!\w)){_WORDS}(?!\w)|\d{{1,9}}(?!\w)"
     gap = rf"(?P<gap>(?:{words}|[\s<>|｜‖▁:=\"'`\[({{]){{0,{_GAP_LENGTH}}}+)"
     return re.compile(rf"{_TAG}{gap}(?P<name>\w[\w.:/-]{{0,255}}+)")
 
@@ -282,7 +277,6 @@ class ForeignCalls:
         self._dialect = calls.starts.dialect
         self._own = calls.starts.own_names
         self._tools = calls.toolbox or _NO_TOOLS
-        self._prose = calls.shown
         self._left = calls.limits.blocks
         self.notices: list[Notice] = []
 
@@ -298,20 +292,18 @@ class ForeignCalls:
         handed, taken = 0, len(text) - behind
         if taken < behind:
             return 0  # little is new
-        if self._left and (self._call is not None or any(sign in text for sign in _SIGNS)):
+        if self._left and (self._call or any(sign in text for sign in _SIGNS)):
             handed, taken = self._search(text, behind)
         if not is_last:
-            self._prose.take(text[handed:taken])
+            self._calls.shown.take(text[handed:taken])
         self.at += taken
         return taken
 
     def stop(self) -> None:
         """A block or a region begins, or the reply ends. An open call ends there."""
-        call = self._call
-        if call is not None:
+        if call := self._call:
             trial, rest = call.trial, call.rest
-            is_whole = trial is not None and ends_complete(trial, rest, self.at - len(rest))
-            self._end(call, self.at, is_whole=is_whole)
+            self._end(call, self.at, is_whole=trial is not None and ends_complete(trial, rest, self.at - len(rest)))
 
     def _search(self, text: str, behind: int) -> tuple[int, int]:
         """Returns how much of the text prose has, and how much of it was taken. The last characters are kept, as many
@@ -319,21 +311,18 @@ class ForeignCalls:
         beginnings = _beginnings(self._dialect, self._tools.names, self._own)
         found = (pattern.finditer(text) for lead, pattern in beginnings.items() if lead in text)
         self._text = text
-        self._all = merge(*found, key=re.Match.start)
-        self._found = next(self._all, None)
-        prose = self._prose
+        self._found = sorted(chain.from_iterable(found), key=re.Match.start)[::-1]
+        prose = self._calls.shown
         handed = at = 0
-        size = len(text)
         while True:
-            call = self._call
-            if call is not None:
-                at = self._read_on(call, text, at, behind)
+            if call := self._call:
+                at = self._read_on(call, at, behind)
                 if self._call is call:
                     return handed, at
                 continue
-            call, start, at = self._find(at if self._left else size, size - _AHEAD * bool(behind))
+            call, start = self._find(at if self._left else len(text), behind)
             if call is None:
-                return handed, max(at, start - behind)
+                return handed, start
             prose.take(text[handed:start])
             handed = start
             if text[start] == "`":
@@ -343,38 +332,32 @@ class ForeignCalls:
                 prose.settle()
                 call.is_fenced = prose.fence != ""
                 is_shown = prose.may_hide or (call.is_fenced and (call.is_attempt or text[start] == "{"))
-            if not is_shown:
+            if is_shown:
+                at = max(call.place, start + 1)
+            else:
                 at = start if call.trial else call.place
                 call.start += self.at
                 self._call = call
 
     # -- the beginning of a call --------------------------------------------------------------------------------------
 
-    def _find(self, at: int, stop: int, is_inner: bool = False) -> tuple[ForeignCall | None, int, int]:
-        """The first call that begins at `at` or later, before `stop`; the place of what shows it, or may show one
-        later; and where to go on if it does not count. A call that begins before the name in an attempt (`is_inner`)
-        comes first."""
-        while (found := self._next(at)) and (start := found.start()) < stop:
-            if "part" in found.re.groupindex:
-                call = (not is_inner and self._part(found)) or start + 1
-            else:
-                call = self._head(found, start)
-            if isinstance(call, int):
-                at = start + 1 if is_inner else call
-                attempt = None if is_inner else self._attempt(start)
-                if attempt is None:
-                    continue
-                inner = self._find(start + 1, attempt.place, is_inner=True)
-                if inner[0] is not None:
-                    return inner
-                call = attempt
-            return call, start, max(call.place, start + 1)
-        return None, found.start() if found else len(self._text), at
-
-    def _next(self, at: int) -> re.Match[str] | None:
-        while self._found is not None and self._found.start() < at:
-            self._found = next(self._all, None)
-        return self._found
+    def _find(self, at: int, behind: int) -> tuple[ForeignCall | None, int]:
+        """The first call that begins at `at` or later, and the place of what shows it; without one, the place from
+        which on the text is looked at again. A call that begins before the name in an attempt comes first."""
+        attempt: ForeignCall | None = None
+        size = len(self._text)
+        stop = size - 2 * behind  # another call may begin before the name in an attempt
+        while (start := self._found[-1].start() if self._found else size) < max(at, stop):
+            found = self._found.pop()
+            if start < at:
+                continue
+            call = self._head(found, start) if found.lastgroup != "part" else (not attempt and self._part(found))
+            if isinstance(call, ForeignCall):
+                return call, start
+            if attempt := attempt or self._attempt(start):
+                stop = attempt.place
+            at = (not attempt and call) or start + 1
+        return attempt, attempt.start if attempt else max(at, start - behind)
 
     def _head(self, found: re.Match[str], start: int) -> ForeignCall | int:
         """The call that was found at `start`, unless it is an attempt with a tag; otherwise where to go on."""
@@ -386,68 +369,54 @@ class ForeignCalls:
             return self._without_first(found) or end
         word = found[1] if found.lastindex else ""
         if word == FORGE.block == self._dialect.block:
-            shown = _OWN_TOOL.match(self._text, start, stop)
-            return shown.end() if shown else end
-        if not word or word == "function":
-            delimiter = f"{written} " if word else written
-            for form in _forms(self._dialect).get(delimiter, ()):
-                after = read_start(form, self._text, start, delimiter)
-                if after:
-                    trial = self._calls.on_trial(form, self.at + start, self.at + after)
-                    return ForeignCall(form.name, None, start, max(after, start), trial=trial)
-                if after is MORE:
-                    return start + 1
+            return (_OWN_TOOL.match(self._text, start, stop) or found).end()
+        delimiter = f"{written} " if word == "function" else written
+        for form in _forms(self._dialect).get(delimiter, ()):
+            after = read_start(form, self._text, start, delimiter)
+            if after:
+                trial = self._calls.on_trial(form, self.at + start, self.at + after)
+                return ForeignCall(form.name, None, start, after, trial=trial)
+            if after is MORE:
+                return NO
         if written[0] in "{`":
             place = start if written[0] == "{" else end
             return ForeignCall("json", None, place, place, scanner=_object())
         if not word:
-            return start + 1
+            return NO
         rules = _rules().get("invoke" if word.endswith(":invoke") else word)
-        if rules is None:
-            return self._tag(start) or end
-        for notation, pattern, ends in rules:
-            if head := re.compile(pattern).match(self._text, start, stop):
-                name, scanner = head.groupdict().get("name"), None if head.re.groups else _object()
-                ends = ends or f"</{re.escape(word)}>"
-                return ForeignCall(notation, name, start, head.end(), ends, scanner=scanner)
+        is_own = rules is None and word in self._own
+        for notation, pattern, ends in rules or _TOOL_TAG:
+            head = re.compile(pattern).match(self._text, start, stop)
+            if head and not (is_own and not head["key"]):
+                return self._begin(notation, head, ends or f"</{re.escape(word)}>", is_own) or head.end()
         return end
 
     def _part(self, found: re.Match[str]) -> ForeignCall | None:
-        """A part of a call without its beginning. If it names an argument, a given tool must have that."""
-        parts, tools = found.groupdict(), self._tools
-        name, key = parts.get("tool"), parts.get("key")
+        """A part of a call without its beginning."""
+        ends = any_of(form.closer for form in self._dialect.forms if form.closer)
+        return self._begin(self._dialect.name, found, ends, is_attempt=True)
+
+    def _begin(self, notation: str, head: re.Match[str], ends: str, is_attempt: bool) -> ForeignCall | None:
+        """The call with this beginning. If that names an argument, the tool, or a given one, must have it."""
+        parts, tools = head.groupdict(), self._tools
+        name, key = parts.get("name"), parts.get("key") or parts.get("child")
         shapes = [tools.guess(each, None, self._dialect.default_server) for each in ([name] if name else tools.names)]
         if key and not any(shape and shape.has_property(key) for shape in shapes):
             return None
-        ends = "|".join(re.escape(form.closer) for form in self._dialect.forms if form.closer)
-        return ForeignCall(self._dialect.name, name, found.start(), found.end(), ends, is_attempt=True)
-
-    def _tag(self, start: int) -> ForeignCall | int:
-        """A call that is an element named as its tool."""
-        tag = _TOOL_TAG.match(self._text, start, start + _HEAD_LENGTH)
-        if tag is None:
-            return NO
-        name, end, argument = tag[1], tag.end(), tag["attribute"] or tag["child"]
-        shape = self._tools.guess(name, None, self._dialect.default_server)
-        is_own = name in self._own
-        is_argument = not argument or (shape is not None and shape.has_property(argument))
-        if not is_argument or (is_own and not tag["attribute"]):
-            return end
-        ends = "(?=)" if tag["closed"] else f"</{re.escape(name)}>"
-        return ForeignCall("tag_per_tool", name, start, end, ends, is_attempt=is_own)
+        ends = "(?=)" if parts.get("closed") else ends
+        scanner = None if head.re.groups else _object()
+        return ForeignCall(notation, name, head.start(), head.end(), ends, is_attempt, scanner=scanner)
 
     def _without_first(self, found: re.Match[str]) -> ForeignCall | None:
         """An attempt that lacks the delimiter before the one that was found."""
-        at = found.start()
-        is_to = found.lastindex
-        named = found if is_to else _LAST_NAME.search(self._text, max(0, at - NAME_LENGTH - 1), at)
+        at, is_to = found.start(), found.lastgroup == "name"
+        named = found if is_to else _LAST_NAME.search(self._text, at - NAME_LENGTH - 1, at)
         name = named and self._tools.resolve(named[1].rstrip(".:/-"))
-        if named is None or name is None:
-            is_word = self._text[at - 1 : at].isalnum() and named is None  # it is escaped, or no name at all
-            part = None if is_to or is_word else _KEYED.match(self._text, at)
-            return part and self._part(part)
-        start, notation = (at + 1, "harmony") if is_to else (named.start(), "mistral")
-        return ForeignCall(notation, name, start, found.end(), is_attempt=True, scanner=_object())
+        if named and name:
+            start, notation = (at + 1, "harmony") if is_to else (named.start(), "mistral")
+            return ForeignCall(notation, name, start, found.end(), is_attempt=True, scanner=_object())
+        is_word = self._text[at - 1 : at].isalnum() and named is None  # it is escaped, or no name at all
+        return None if is_to or is_word or not found["key"] else self._part(found)
 
     def _attempt(self, at: int) -> ForeignCall | None:
         """The attempt that begins with the tag at `at`, if one does."""
@@ -461,17 +430,16 @@ class ForeignCalls:
         if (
             known is None
             or len(gap) >= _GAP_LENGTH
-            or _OTHER_KEY.search(gap)
-            or (is_in_tag and not _WITHIN.fullmatch(gap))
+            or re.search(_OTHER_KEY, gap)
+            or (is_in_tag and not re.fullmatch(f"(?=[=:{SPACES}])[^>]*+", gap))
         ):
             return None
         notation, closers = known
         last = [_OPPOSITE.get(word, word) for word in words]
         slash = rf"[{_BARS}]{{0,3}}/" if last == words else ""
         tag = rf"[{_BARS} ]{{0,3}}".join(last)
-        own = rf"<{slash}[{_BARS}]{{0,3}}(?i:{tag})[{_BARS}]{{0,3}}{SPACE}{{0,8}}>"
-        ends = "|".join((own, *map(re.escape, closers)))
-        bare = _NUMBER.sub("", named["name"]).rstrip(".:/-")
+        ends = rf"<{slash}[{_BARS}]{{0,3}}(?i:{tag})[{_BARS}]{{0,3}}{SPACE}{{0,8}}>|" + any_of(closers)
+        bare = re.sub(r":\d{1,9}\Z", "", named["name"]).rstrip(".:/-")
         if name := self._tools.resolve(bare):
             after = start + len(bare)
             follows = _FOLLOW.match(self._text, after)
@@ -488,12 +456,24 @@ class ForeignCalls:
 
     # -- the rest of a call --------------------------------------------------------------------------------------------
 
-    def _read_on(self, call: ForeignCall, text: str, at: int, behind: int) -> int:
+    def _read_on(self, call: ForeignCall, at: int, behind: int) -> int:
         """Read the text of a call, which may end. Returns the place up to which it was read."""
-        scanner = call.scanner
-        if call.trial is not None:
-            return self._read_block(call, call.trial, text, at, behind)
-        if scanner is not None and not (scanner.done or scanner.error):
+        text, scanner, block = self._text, call.scanner, call.trial
+        if block is not None:
+            held = len(call.rest)
+            source, at = call.rest + text[at:], at - held
+            end = at + run(block, source, 0, self.at + at)
+            if not (behind or block.done):
+                call.rest = source[end - at :]
+                return len(text)
+            call.rest = source[end - at : held]
+            if block.done:
+                self._end(call, self.at + end)
+            if block.again:  # another call begins in it
+                start = self.at + end
+                self._call = replace(call, start=start, trial=self._calls.on_trial(block.dialect, start, start))
+            return max(at + held, end)
+        if scanner is not None:
             at = scanner.scan(text, at)
             if not (scanner.done or scanner.error):
                 return at
@@ -507,22 +487,6 @@ class ForeignCalls:
         self._end(call, self.at + ended.end())
         return ended.end()
 
-    def _read_block(self, call: ForeignCall, block: Block, text: str, at: int, behind: int) -> int:
-        """As `_read_on`, where a block reads the call."""
-        held = len(call.rest)
-        source, at = call.rest + text[at:], at - held
-        end = at + run(block, source, 0, self.at + at)
-        if not (behind or block.done):
-            call.rest = source[end - at :]
-            return len(text)
-        call.rest = source[end - at : held]
-        if block.done:
-            self._end(call, self.at + end)
-        if block.again:  # another call begins in it
-            start = self.at + end
-            self._call = replace(call, start=start, trial=self._calls.on_trial(block.dialect, start, start))
-        return max(at + held, end)
-
     def _end(self, call: ForeignCall, end: int, *, is_whole: bool = True) -> None:
         """Tell a call that ends, or is cut off, at `end` in the stream. An object by itself must be one, name a tool
         and have arguments."""
@@ -532,17 +496,17 @@ class ForeignCalls:
             name = name_on_trial(call.trial) or None
         elif scanner is not None:
             name = name or next(filter(None, map(scanner.names.get, self._dialect.json_tool_names)), None)
-            is_tool = name and (self._calls.toolbox is None or self._tools.resolve(name))
-            is_call = is_tool and not scanner.names.keys().isdisjoint(self._dialect.json_arguments_names)
-            if notation == "json" and (scanner.error or not is_call):
-                if not (is_tool and scanner.error and self._dialect.is_bare):
+            if notation == "json":
+                is_tool = name and (self._calls.toolbox is None or self._tools.resolve(name))
+                has_arguments = not scanner.names.keys().isdisjoint(self._dialect.json_arguments_names)
+                if not (is_tool and (self._dialect.is_bare if scanner.error else has_arguments)):
                     return
-                is_whole = False
+                is_whole = is_whole and not scanner.error
         self._left -= 1
         of = f" of {name!r:.100}" if name else ""
         rest = "" if is_whole else ", whose end is missing,"
-        is_own = notation == self._dialect.name
-        what = "that does not begin as it should" if is_own else f"in another notation ({notation})"
+        own = "that does not begin as it should"
+        what = own if notation == self._dialect.name else f"in another notation ({notation})"
         message = f"a call{of} {what}{rest} stayed text"
         self.notices.append(
             Notice(Code.FOREIGN_CALL, (call.start, end), message, notation, name, is_whole, call.is_fenced)

@@ -28,7 +28,7 @@ class Cuts:
     """Beginnings of some words that are shorter than these. Case does not matter."""
 
     def __init__(self, words: Sequence[str]) -> None:
-        self._first = re.compile(_any_of({word[0] for word in words}))
+        self._first = re.compile(any_of({word[0] for word in words}))
         self._parts = frozenset(word[:size].lower() for word in words for size in range(1, len(word)))
         self._reach = max(map(len, words), default=0)
 
@@ -88,13 +88,14 @@ def make_openers(
     )
 
 
-def _any_of(words: Iterable[str]) -> str:
+def any_of(words: Iterable[str]) -> str:
+    """A pattern of any of these words."""
     return "|".join(map(re.escape, words)) or "(?!)"
 
 
 def _any_name(words: Iterable[str]) -> str:
     """A pattern of these names in any case; what follows them shows where each ends."""
-    return f"(?ai:{_any_of(words)})"
+    return f"(?ai:{any_of(words)})"
 
 
 def _any_mark(tag: str, marks: Iterable[str], after_bracket: str = "") -> str:
