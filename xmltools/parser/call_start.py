@@ -26,7 +26,6 @@ from xmltools.syntax.markup import (
     begins_with_field,
     opens_call,
     read_bare_name,
-    read_mark,
     read_opener,
     skip_space,
 )
@@ -64,7 +63,7 @@ def _hear_name(block: Block) -> None:
 def name_on_trial(block: Block) -> str:
     """The name of the tool of a call on trial, as written, which may be its first key; empty while it is not known."""
     json = block.json if block.dialect.json_name_is_key else None
-    return block.reading.call_id or (next(iter(json.names), "") if json is not None else "")
+    return block.reading.call_id or (next(iter(json.names), "") if json else "")
 
 
 class CallStarts:
@@ -77,7 +76,6 @@ class CallStarts:
         self.base = 0
         self.final = False
         self.counts_others = True
-        self.edges = starts.edges  # what is no text where nothing comes before it
         # end tags of reasoning that may wait in vain for another one. The time for more would not be linear
         self.patience = 100
         self.is_long = False  # the run of white space that was read last is too long to be layout
@@ -90,15 +88,6 @@ class CallStarts:
         self._fenced_calls = fenced_calls
         self.openers = starts.openers  # those that count now
         self._ends: dict[int, int] = {}  # of calls that were measured, by the places of their openers
-
-    def find_stray(self, text: str, at: int, word: str, *, is_blank: bool) -> int | Answer:
-        """The place after a token without a call, or, if nothing else comes before it (`is_blank`) or after it, what
-        frames the reply."""
-        dialect, end = self.starts.dialect, at + len(word)
-        if word in dialect.frame[1:]:
-            token = read_mark(text, skip_space(text, end), dialect.turn_ends)
-            return NO if token is NO else end if token or self.final else MORE
-        return end if word in dialect.strays or (is_blank and word in self.edges) else NO
 
     @property
     def is_first(self) -> bool:
@@ -195,7 +184,7 @@ class CallStarts:
         if len(forms) == 1:
             return forms[0], end
         stop = end + MAX_STRAY
-        names = [form.pairs.name for form in forms if form.pairs is not None and form.pairs.name]
+        names = [form.pairs.name for form in forms if form.pairs and form.pairs.name]
         places = [place for name in names if (place := text.find(name, end, stop)) >= 0]
         for form in forms if places else ():
             begins = begins_call(form, text, min(places))

@@ -29,14 +29,14 @@ def end_in_call(block: Block, rest: str, end: int, chosen: int) -> str | None:
     if source.is_whole:
         source.append(rest)
         text, again = source.take(), None
-        if leaf is not None and block.error is None and chosen < _MOST_CHOSEN:
+        if leaf and not block.error and chosen < _MOST_CHOSEN:
             block.base, block.reading.text = block.start, text
             again = _choose_end(block, leaf, text)
         source.end = end if again is None else block.start + again
         source.append(text[:again])
         if again is not None:
             return text[again:]
-    if block.error is not None:
+    if block.error:
         return None
     if not ends_complete(block, rest, end - len(rest)):
         block.error = cut_off(block, end)
@@ -66,12 +66,12 @@ def _choose_end(block: Block, leaf: Leaf, text: str) -> int | None:
     chosen = next((end for end in ends if not closers.is_inside(end.place - start)), None)
     last = closers.last_unclaimed(section) if section >= 0 else -1
     place = _find_own_end(text, tag, last, section)
-    comes_first = place >= 0 and (chosen is None or chosen.place > start + place)
+    comes_first = place >= 0 and (not chosen or chosen.place > start + place)
     is_forgotten = comes_first and not closers.unclaimed(last + 1)
     if is_forgotten:
         message = f"the CDATA section in <{tag}> was not closed: ]]> is missing"
         hint = f"Close the CDATA section before the end tag: <{tag}><![CDATA[...]]></{tag}>."
-    elif chosen is not None:
+    elif chosen:
         # Read on from there as from the end of the leaf.
         del leaf.sections[chosen.sections :]
         block.forget_repairs(chosen.repairs)
@@ -121,24 +121,24 @@ def ends_complete(block: Block, rest: str, place: int) -> bool:
     others = filter(None, (pairs.end * pairs.json, block.spelling and f"</{block.spelling}>"))
     is_part = any(tag.startswith(rest) or rest.rstrip(SPACES) == tag[:-1] for tag in (dialect.closer, *others))
     is_over = json is not None and not json.lacks_brace and state in (State.JSON_END, State.PAIRS)
-    if json is not None and json.is_body and is_over:
+    if json and json.is_body and is_over:
         is_fence = not is_part and not rest.strip("`" + SPACES)
         if is_fence:
             block.note(Code.CODE_FENCE, place, "the body of the block was in a code fence")
         return is_part or is_fence
     if block.name is None or not is_part:
         return False
-    if dialect.pairs is not None:
+    if dialect.pairs:
         return state == State.PAIRS_END or (is_over and (pairs.json or not pairs.end))
     has_tags = block.is_tag
-    if leaf is not None and state == State.END_TAIL:
+    if leaf and state == State.END_TAIL:
         candidate = block.ending.candidate
         if has_tags:
             is_end = candidate.kind == CALL and not rest.strip(SPACES)
         else:  # after an `</arguments>` that is content, unless the one value before it is whole
             is_end = candidate.kind == OWN and json is not None and leaf.element is json.element
         if is_end:
-            if json is not None:
+            if json:
                 json.unsure = True
             confirm_end(block, leaf, candidate)
     if has_tags:
@@ -153,7 +153,7 @@ def cut_off(block: Block, place: int) -> Failure:
     """The failure of a block in which the reply ends, at `place`. A `]]>` that was read as content is told: what was
     forgotten after it may be why the block did not end."""
     leaf, message = block.leaf, "the reply ended inside the block"
-    if leaf is not None and len(leaf.sections) % 2:  # in a section
+    if leaf and len(leaf.sections) % 2:  # in a section
         for repair in block.repairs.values():
             if repair.code is Code.UNSPLIT_CDATA_END and repair.offset >= leaf.start:
                 message += f": no </{leaf.tag}> follows the ]]> at character {repair.offset}"
@@ -164,13 +164,7 @@ def cut_off(block: Block, place: int) -> Failure:
 def cut_off_list(call: ToolCall, source: str, dialect: Dialect) -> CallError:
     """The error of a whole call in a list without delimiters, which counts only if it is whole."""
     span = call.span or (0, 0)
+    message, hint = "the reply ended inside the list of calls", hint_of(Code.TRUNCATED, dialect)
     return CallError(
-        code=Code.TRUNCATED,
-        span=span,
-        message="the reply ended inside the list of calls",
-        hint=hint_of(Code.TRUNCATED, dialect),
-        name=call.name,
-        arguments=call.arguments,
-        source=source,
-        offset=span[1],
+        Code.TRUNCATED, span, message, hint, call.name, arguments=call.arguments, source=source, offset=span[1]
     )

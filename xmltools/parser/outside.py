@@ -16,7 +16,17 @@ from xmltools.parser.reasoning import MAX_BRACKETS, Brackets, Reasoning, is_json
 from xmltools.parser.shown import Shown
 from xmltools.parser.toolbox import Toolbox
 from xmltools.syntax.late_patterns import late_pattern
-from xmltools.syntax.markup import MORE, NO, OPENER_LENGTH, OPENER_SPACE, SPACES, Answer, read_opener, skip_space
+from xmltools.syntax.markup import (
+    MORE,
+    NO,
+    OPENER_LENGTH,
+    OPENER_SPACE,
+    SPACES,
+    Answer,
+    read_mark,
+    read_opener,
+    skip_space,
+)
 
 _RESULT = late_pattern(r"<(?P<end>/?)tool_(?:response|result)>|\nTool: [^\r\n]{1,256}\r?\nResult:")
 """The beginning or the end of the copy of a result."""
@@ -64,6 +74,7 @@ class Outside:
         self._tail = "\n"  # the end of the text, if others are read: the copy of a result may begin there
         self._is_copied = False  # the text is in such a copy, where calls in other dialects do not count
         self._starts = starts
+        self._edges = starts.edges  # what is no text where nothing comes before it
         self._prose = prose = Shown(starts.words, limits.block_size)
         self.calls = CallStarts(starts, toolbox, limits, prose, code_fences != "text")
         self._foreign = ForeignCalls(self.calls)
@@ -110,7 +121,7 @@ class Outside:
 
     def end(self, text: str, at: int) -> None:
         """The text was read up to `at`; the rest comes again, before the next one."""
-        if self._region is not None:
+        if self._region:
             self._region.emit(text, at, at)
 
     def read(self, text: str, at: int) -> int:
@@ -132,7 +143,7 @@ class Outside:
 
     def cut_off(self, rest: str, end: int) -> None:
         """The reply ends at `end`, perhaps inside of reasoning. `rest`, the last text before it, was not read."""
-        if self._region is not None:
+        if self._region:
             self._region.cover(rest, end)
 
     def skip_block(self, place: int) -> None:
@@ -148,7 +159,7 @@ class Outside:
         self._foreign.at = place
         self.is_after = self._starts.dialect.layout
         self._is_blank = True
-        self.calls.edges = self._starts.dialect.frame[:1]
+        self._edges = self._starts.dialect.frame[:1]
         self.calls.is_long = False
 
     def take_space(self, text: str, at: int, end: int) -> None:
@@ -164,7 +175,7 @@ class Outside:
         nothing follows them."""
         if not self.pieces:
             return
-        if self._region is not None:
+        if self._region:
             self._region.gather()
             return
         text = "".join(self.pieces)
@@ -180,11 +191,6 @@ class Outside:
                 start = found.end()
             self._tail = tail[max(start, len(tail) - _RESULT_LENGTH) :]
         self._tell_notices()
-
-    def begin_line(self) -> None:
-        """The block that was skipped last ended with a line."""
-        self._prose.line = ""
-        self._prose.follows = False
 
     def end_text(self, end: int = -1) -> None:
         """A block or a region begins, or the reply ends at this place in the stream."""
@@ -217,6 +223,7 @@ class Outside:
                 return at
             if self.calls.is_first and piece.strip(SPACES):
                 self._end_first()
+            self.is_after = False
             self.pieces.append(piece)
             self.held.add(TextDelta.make(piece, self.calls.base + at), piece)
         return end
@@ -243,7 +250,6 @@ class Outside:
             self._skip_layout(text, at, start)
             if start == place:
                 return place
-            self.is_after = False
             at = start
         if end > at:
             return self.emit_text(text, at, end)
@@ -269,7 +275,6 @@ class Outside:
         if word in "[{" and not calls.is_first and not (named := calls.begins_later(text, at, word)):
             if named is MORE:
                 return -1
-            self.is_after = False
             return self.emit_text(text, lead, at + 1)
         self.gather()
         if lead < at:
@@ -288,15 +293,19 @@ class Outside:
         if prose.is_escaped or prose.quoted:
             return self.emit_text(text, lead, at + 1)
         if word in starts.strays:
-            stray = calls.find_stray(text, at, word, is_blank=self._is_blank and not self.held.is_waiting)
-            if stray is MORE:
-                return -1
-            if stray and not (lead < at or prose.may_hide or prose.fence or self._foreign.is_open):
-                self._skip(text, at, stray)
+            end = at + len(word)
+            is_first = self._is_blank and not self.held.is_waiting
+            is_stray = word in starts.dialect.strays or (is_first and word in self._edges)
+            if word in starts.dialect.frame[1:]:  # it frames the reply if nothing comes after it
+                token = read_mark(text, skip_space(text, end), starts.dialect.turn_ends)
+                if token is MORE and not calls.final:
+                    return -1
+                is_stray = token is not NO
+            if is_stray and not (lead < at or prose.may_hide or prose.fence or self._foreign.is_open):
+                self._skip(text, at, end)
                 self.is_after = self._is_blank and starts.dialect.layout
                 self._is_blank = self._is_blank and word in starts.dialect.strays  # what frames a reply does so once
-                return stray
-            self.is_after = False
+                return end
             return self.emit_text(text, lead, max(at, lead + 1))
         is_call = bool(forms_at(starts.calls, word) or forms_at(starts.others, word))
         calls.counts_others = starts.others != {} and not (self._is_copied or self._foreign.is_open)
@@ -308,10 +317,15 @@ class Outside:
             self._is_hiding = is_call and start is not MORE
             return -1
         if not start or hidden:
-            after = hidden or (self._past_mention(text, at, word) if is_call else at + 1)
-            if after is MORE:
-                return -1
-            self.is_after = False
+            after = hidden or at + 1
+            if is_call and not hidden and word not in starts.calls and word[-1] == ">":
+                # The two tags with which a call of another dialect may begin are one mention.
+                end = skip_space(text, at + len(word))
+                if end - at < OPENER_SPACE:
+                    if end == len(text) and not calls.final:
+                        return -1
+                    if text.startswith("<", end):
+                        after = end + 1
             return self.emit_text(text, lead, after)
         if isinstance(start, int):
             return self._open_region(text, at, lead, word, start)
@@ -321,16 +335,6 @@ class Outside:
         self._skip(text, lead, at)
         self.opening = Opening(calls.base + at, max(end - at, 0), word, dialect)
         return at
-
-    def _past_mention(self, text: str, at: int, word: str) -> int | None:
-        """The place after a mention of a call at `at`, or MORE. The two tags with which a call of another dialect may
-        begin are one mention."""
-        end = skip_space(text, at + len(word))
-        if word in self._starts.calls or word[-1] != ">" or end - at >= OPENER_SPACE:
-            return at + 1
-        if end == len(text) and not self.calls.final:
-            return MORE
-        return end + 1 if text.startswith("<", end) else at + 1
 
     # -- reasoning -------------------------------------------------------------------------------------------------
 
@@ -369,7 +373,7 @@ class Outside:
         it is the list that was asked for and no thought, it is text."""
         calls, end = self.calls, at + 1
         brackets = self.brackets
-        if brackets is not None and not brackets.are_fenced("".join(self.pieces), self._foreign.at, self._prose):
+        if brackets and not brackets.are_fenced("".join(self.pieces), self._foreign.at, self._prose):
             found = brackets.find_end(text, at, calls)
             if found is MORE:
                 return -1

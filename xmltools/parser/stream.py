@@ -108,7 +108,7 @@ class Parser:
         self._block: Block | None = None
         self._events = self._outside.events
         self._held = self._outside.held
-        self._reading = Reading(self._limits, self._toolbox, self._name_call, self._events)
+        self._reading = Reading(self._limits, toolbox, self._name_call, self._events)
         self._blocks = 0
         self._spent = False  # there was a block too many: the rest is text
         self._decided = 0
@@ -189,7 +189,7 @@ class Parser:
         if self._run.mode == CLOSED:
             return []
         held = self._run.join()
-        if self._block is not None:
+        if self._block:
             self._block.raw.end = self._run.pos - len(held)
         self._finish()
         self._outside.gather(is_last=True)
@@ -230,7 +230,7 @@ class Parser:
             run.pos = end
             text = held + chunk
             place = self._read_block(block, text, 0, base)
-            run.held = text = text[max(place, 0) :]
+            run.held = text = text[place:]
             if self._block is not block and text:
                 self._read_text(text, end - len(text))
         if self._block is None:
@@ -255,7 +255,7 @@ class Parser:
         while at < len(chunk):
             block = self._block
             room = max(1, size - len(self._run.held))
-            if block is not None and block.raw.is_whole:
+            if block and block.raw.is_whole:
                 room = block.start + size - self._run.pos
                 if room <= 0:
                     message = f"the block is larger than {size} characters"
@@ -276,20 +276,18 @@ class Parser:
 
     def _read_text(self, text: str, base: int) -> None:
         """Read a text that begins at `base` in the stream. What may become something else is held back."""
-        outside, is_begun, at, size = self._outside, False, 0, len(text)
+        outside, at, size = self._outside, 0, len(text)
+        outside.begin(base)
         while at < size:
             block = self._block
-            if block is not None:
+            if block:
                 place = self._read_block(block, text, at, base)
                 if self._block is block:  # it waits for more
-                    at = max(at, place)
+                    at = place
                     break
             else:
-                if not is_begun:
-                    is_begun = True
-                    outside.begin(base)
                 place = outside.emit_text(text, at, size) if self._spent else outside.read(text, at)
-                if (opening := outside.opening) is not None:
+                if opening := outside.opening:
                     outside.opening = None
                     end = self._read_whole(opening, text, base) if self._is_whole and not self._decided else 0
                     if end:
@@ -299,8 +297,7 @@ class Parser:
             if place < 0:
                 break
             at = place
-        if is_begun:
-            outside.end(text, at)
+        outside.end(text, at)
         self._run.held = text[at:]
 
     def _is_undecided(self, chunk: str) -> bool:
@@ -308,7 +305,7 @@ class Parser:
         matched again for each of its characters then. It may be decided late that it is none, but never differently.
         """
         size = len(self._run.held) + len(chunk)
-        if self._block is not None:
+        if self._block:
             if self._run.pos >= self._block.start + self._limits.block_size:
                 return False  # what it may be is decided before the block is too large
             return size < TAG_LENGTH and "<" not in chunk and ">" not in chunk
@@ -351,11 +348,11 @@ class Parser:
             block.note_opener(Code.CODE_FENCE, "the block was in a code fence")
         elif dialect.is_bare and self._held.is_waiting:
             block.note_opener(Code.STRAY_TEXT, "text came before the call")
-        if self._held.region is not None:
+        if self._held.region:
             block.note_opener(Code.MISSING_END_TAG, "the reasoning before the call was not closed")
-        if self._decided and dialect.pairs is not None:
+        if self._decided and dialect.pairs:
             block.add_repair(Code.MISSING_END_TAG, block.start, "the end of a value before the call is uncertain")
-        if dialect.slip is not None:
+        if dialect.slip:
             block.note_opener(dialect.slip, f"the delimiters are not quite those of {dialect.name}")
         if dialect.name != self._dialect.name:
             block.note_opener(Code.FOREIGN_DIALECT, f"the call was written as in the dialect {dialect.name}")
@@ -381,7 +378,7 @@ class Parser:
             self._end_block(block, end, text, base)
             if block.again:
                 self._open_again(block, end)
-        return place if place > at or block.done else -1
+        return place
 
     def _open_again(self, ended: Block, place: int) -> None:
         """Another call begins, at `place` in the stream, in the block that has ended."""
@@ -408,7 +405,7 @@ class Parser:
         if self._blocks > self._limits.blocks:
             self._spent = True
         if block.dialect.in_line and text[end - base - 1 : end - base] == "\n":
-            self._outside.begin_line()
+            self._outside.calls.shown.end_line()
         verdict = conclude(
             block,
             end,
@@ -437,8 +434,8 @@ class Parser:
     def _release(self, is_cut: bool = False) -> None:
         """The list without marks in which calls wait has ended: they are calls, unless it was cut off."""
         for call, source in self._waiting:
-            error = cut_off_list(call, source, self._dialect) if is_cut else None
-            self._events.append(CallFailed(error, call.id) if error else CallCompleted(call))
+            failed = is_cut and CallFailed(cut_off_list(call, source, self._dialect), call.id)
+            self._events.append(failed or CallCompleted(call))
         self._waiting.clear()
 
     # -- the end -----------------------------------------------------------------------------------------------------
