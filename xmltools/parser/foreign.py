@@ -128,7 +128,7 @@ class ForeignCall:
 
 def pairs_of(name: str) -> Pairs:
     """The delimiters of the first form of a dialect that has a name and arguments between some."""
-    return next(form.pairs for form in dialects.named(name).forms if form.pairs is not None)
+    return next(form.pairs for form in dialects.named(name).forms if form.pairs)
 
 
 @cache
@@ -204,9 +204,8 @@ def _parts(dialect: Dialect, names: tuple[str, ...]) -> dict[str, str]:
 def _beginnings(dialect: Dialect, names: tuple[str, ...], own: tuple[str, ...]) -> dict[str, re.Pattern[str]]:
     """Patterns of what a call in another notation begins with, by a part that is in each text with one. The group is
     the name of the element. `names` are those of the tools, `own` the elements of the dialect."""
-    tags = sorted(
-        (delimiter[1:] for delimiter in _forms(dialect) if delimiter[0] == "<"), reverse=True
-    )  # long ones first
+    # Each comes before its beginnings.
+    tags = sorted((delimiter[1:] for delimiter in _forms(dialect) if delimiter[0] == "<"), reverse=True)
     # Nearly all text after a `<` begins none of these: one look at its next character says so.
     firsts = re.escape("".join({each[:1] for each in (*_rules(), *names, *tags)}))
     # An element of the dialect itself is none, but for `<function name=`, which not all that have it read.
@@ -459,7 +458,7 @@ class ForeignCalls:
     def _read_on(self, call: ForeignCall, at: int, behind: int) -> int:
         """Read the text of a call, which may end. Returns the place up to which it was read."""
         text, scanner, block = self._text, call.scanner, call.trial
-        if block is not None:
+        if block:
             held = len(call.rest)
             source, at = call.rest + text[at:], at - held
             end = at + run(block, source, 0, self.at + at)
@@ -473,7 +472,7 @@ class ForeignCalls:
                 start = self.at + end
                 self._call = replace(call, start=start, trial=self._calls.on_trial(block.dialect, start, start))
             return max(at + held, end)
-        if scanner is not None:
+        if scanner:
             at = scanner.scan(text, at)
             if not (scanner.done or scanner.error):
                 return at
@@ -492,9 +491,9 @@ class ForeignCalls:
         and have arguments."""
         self._call = None
         name, notation, scanner = call.name, call.notation, call.scanner
-        if call.trial is not None:
+        if call.trial:
             name = name_on_trial(call.trial) or None
-        elif scanner is not None:
+        elif scanner:
             name = name or next(filter(None, map(scanner.names.get, self._dialect.json_tool_names)), None)
             if notation == "json":
                 is_tool = name and (self._calls.toolbox is None or self._tools.resolve(name))

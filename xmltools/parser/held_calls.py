@@ -58,7 +58,7 @@ class HeldCalls:
         """A call begins at `place` in the stream, after this text: hold it back if it may not count. `is_late`: it has
         no delimiter, and does not begin the reply."""
         marker = prose.fence if self._waits or is_late else ""
-        if marker or is_late or self.region is not None:
+        if marker or is_late or self.region:
             if not self.is_waiting:
                 self.is_waiting = True
                 self._first, self._start = len(self._events), place
@@ -101,7 +101,7 @@ class HeldCalls:
             return None
         text, region = "".join(self._source), self.region if self.is_thought else None
         del self._events[self._first :]
-        if region is not None:
+        if region:
             region.resume(text, self._tail, self._start)
             region.lost = tuple(self._notices)
         elif text:
@@ -122,7 +122,7 @@ class HeldCalls:
         region = self.show() if self.is_shown else None
         if place >= 0:
             self.is_thought = False
-            if self.region is not None and self.region.lost:
+            if self.region and self.region.lost:
                 message = "the call is in reasoning that goes on after it and was not closed"
                 hint = "End the reasoning, then write the call."
                 error = CallError(Code.MISSING_END_TAG, (place, place), message, hint, self.region.lost[0].notice.name)

@@ -72,7 +72,7 @@ def make_openers(
     """`starts` are names of elements and delimiters, `tokens` other delimiters. `layout`: white space before
     them is not text. `is_later`: it takes more than a bracket to begin a call."""
     words = [start for start in starts if not _is_mark(start)]
-    marks = sorted((*filter(_is_mark, starts), *tokens), key=len, reverse=True)
+    marks = sorted((*filter(_is_mark, starts), *tokens), reverse=True)  # each before its beginnings
     firsts = [*(f"<{first}" for word in words for first in (word[0].lower(), word[0].upper())), *marks]
     after = _AFTER_BRACKET * is_later
     wholes = (re.escape(each[:2]) + after * (each in "[{") for each in firsts)
@@ -121,11 +121,10 @@ def forms_by_start(
     reserved = {tag.lower() for tag in tags}
     for dialect in dialects:
         for form in forms_for(dialect, names) if dialect.body is Body.TAGS else dialect.forms:
-            pairs = form.pairs
             starts = [form.block.lower() if form.arguments else form.opener]
             if form.in_line:
                 starts = [f"{form.block}{end}" for end in ("\n", ":\n", "\r\n", ":\r\n")] if is_own else []
-            starts += pairs.starts if pairs is not None else ()
+            starts += form.starts[1:]
             for start in starts:
                 if start not in reserved:
                     found.setdefault(start, []).append(form)
@@ -215,8 +214,9 @@ def starts_of(
     other_tags = () if knows_tags else tuple(tag for each in beside for tag in each.reasoning if tag not in tags)
     tags = tuple(dict.fromkeys((*tags, *other_tags)))
     thoughts: dict[str, tuple[str, ...]] = {}
-    for start, end in (pair for each in (dialect, *beside) for pair in each.thoughts):
-        thoughts[start] = tuple(dict.fromkeys((*thoughts.get(start, ()), end)))
+    for each in (dialect, *beside):
+        for start, end in each.thoughts:
+            thoughts[start] = tuple(dict.fromkeys((*thoughts.get(start, ()), end)))
     calls = forms_by_start((dialect,), tags, names, is_own=True)
     others = forms_by_start(beside, tags, names, is_own=False)
     starts = tuple(dict.fromkeys((*calls, *others)))

@@ -115,7 +115,7 @@ class Run:
                 return None
         place = size = len(text)
         found = self.finds(text)
-        if found is not None:
+        if found:
             place = found.start()
             if not place and len(held) > LONG:
                 return None
@@ -133,7 +133,7 @@ class Run:
         self.pieces.append(text)
         if kind == PROSE:
             return [TextDelta.make(text, end - size)]
-        if self.reader is not None:
+        if self.reader:
             text = self.reader.text(text)
         if self._is_silent or not text:
             return []
@@ -178,6 +178,7 @@ class Run:
         self._tag = ""
         self.reader = None
         leaf, state, held = block.leaf, block.state, self.held
+        self.pieces = block.raw.loose
         most = GATHER
         if leaf is None:
             json = block.json
@@ -193,15 +194,14 @@ class Run:
             elif state != State.MARKUP:
                 return
             elif block.reading.told:
-                self._choose_waiting(block, size)
-                return
+                most = self._choose_waiting(block)
             elif block.name is None and not block.arguments_closed and block.dialect.tool_name:
                 most = self._choose_tag(_name_part(block.dialect.tool_name, block.dialect.server_name), HELD)
             elif not block.stack[-1].loose and ">" not in held:
                 most = self._choose_tag(_tag_part("" if block.is_tag or block.name is None else block.arguments_tag))
             else:
                 return
-        elif leaf.capture is None and (value := run_of_value(block, leaf)) is not None:
+        elif leaf.capture is None and (value := run_of_value(block, leaf)):
             self.pair, stops, end, is_framed = value
             self.finds = stops.search
             self.char = self.pair[0]
@@ -219,11 +219,10 @@ class Run:
             most = self._choose_tag(_TAG_NAME, HELD)
         else:
             return
-        self.pieces = block.raw.loose
         self.mark = min(self.pos + most, block.start + size - 1)
 
-    def _choose_waiting(self, block: Block, size: int) -> None:
-        """The stream is in a clean value, which waits with its tag."""
+    def _choose_waiting(self, block: Block) -> int:
+        """The stream is in a clean value, which waits with its tag. Returns the most characters that are told of it."""
         start = self._value_start = self.held.index(">") + 1
         told = start + block.reading.told
         self._tag = self.held[1 : start - 1]
@@ -238,7 +237,7 @@ class Run:
         self._is_silent = False
         self.edge = SPACES
         self.pieces = self._waiting
-        self.mark = min(self.pos + LONG - told, block.start + size - 1)
+        return LONG - told
 
     def _choose_tag(self, wait: re.Pattern[str], direct: int = TAG) -> int:
         """The stream is in a tag, or before one. Returns the most characters that it may still have. `direct`: the

@@ -107,7 +107,7 @@ class Shown(FenceReader):
     def settle(self) -> None:
         """A `<` follows, or the end: no token goes on after the text that was read."""
         if self._carry:
-            self._read_inline("", _TOKEN)
+            self._read_inline("")
 
     def skip(self, *, is_thought: bool = False) -> None:
         """A block or a region is here: of what is open before it, only a fence goes on."""
@@ -128,7 +128,7 @@ class Shown(FenceReader):
     def may_hide(self) -> bool:
         """True if what follows may be shown only: after a backslash, or after something that is open. Whether that ever
         ends, nobody knows without what follows (`hides` can)."""
-        if self.is_escaped or self._tokens or self.quoted is not None:
+        if self.is_escaped or self._tokens or self.quoted:
             return True
         return self._patience > 0 and any(self._at - at <= self._section_length for at, _ in self._open.values())
 
@@ -170,7 +170,7 @@ class Shown(FenceReader):
         if not piece:
             return
         self.read(piece)
-        if self.quoted is not None:
+        if self.quoted:
             tail = self._quote_tail + piece
             self._quote_tail = tail[-_END_LENGTH:]
             if self.quoted.search(tail):
@@ -179,15 +179,15 @@ class Shown(FenceReader):
         has_words = piece[-1] in "<]" or "`" in piece or "<!" in piece or "]]>" in piece
         if has_words or self._carry or self._tokens or self._open:
             for at in range(0, len(piece), _PIECE):  # so that there are never many tokens at once
-                self._read_inline(piece[at : at + _PIECE], _TOKEN_OR_PART)
+                self._read_inline(piece[at : at + _PIECE])
         else:
             self._pass(piece)
 
-    def _read_inline(self, piece: str, pattern: re.Pattern[str]) -> None:
-        """A piece of a line that may have tokens, or a part of one at its end."""
+    def _read_inline(self, piece: str) -> None:
+        """A piece of a line that may have tokens, or a part of one at its end; without one, that part is whole."""
         text = self._carry + piece
         self._carry = ""
-        for found in pattern.finditer(text):
+        for found in (_TOKEN_OR_PART if piece else _TOKEN).finditer(text):
             place, end = found.span()
             if found.lastindex is None:
                 self._carry = text[place:]
@@ -347,7 +347,7 @@ class Shown(FenceReader):
                 if in_fence and found["fence"].startswith(self.marker):
                     return NO
                 continue
-            end = measure(text, found.start(), stop) if measure is not None and self._measures else NO
+            end = measure(text, found.start(), stop) if measure and self._measures else NO
             if end is MORE and not is_all:
                 self._scanned = self._at + found.start() - at
                 return MORE
