@@ -69,15 +69,13 @@ def _may_begin(form: Dialect, text: str, tools: list[Tool]) -> bool:
         # A bare call comes first, or after a tag of reasoning, or a token.
         return form.is_sure or text.lstrip(SPACES)[:1] in ("{", "[", "<")
     for mark in () if form.is_bare else form.starts[:2]:
-        at = text.find(mark)
-        while at >= 0:
-            begins = read_start(form, text, at, mark)
+        for found in re.finditer(re.escape(mark), text):
+            begins = read_start(form, text, found.start(), mark)
             if begins or begins is MORE:
                 # JSON in place of pairs is how others write.
-                after = text[at + len(mark) : at + len(mark) + _NEAR].lstrip(SPACES)
+                after = text[found.end() : found.end() + _NEAR].lstrip(SPACES)
                 if form.pairs is None or form.pairs.json or after[:1] not in ("{", "["):
                     return True
-            at = text.find(mark, at + 1)
     return False
 
 
