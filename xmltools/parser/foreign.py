@@ -160,7 +160,8 @@ def _rules() -> dict[str, tuple[tuple[str, str, str], ...]]:
 
 @lru_cache(maxsize=64)
 def _forms(dialect: Dialect) -> dict[str, list[Dialect]]:
-    """The forms of calls in other dialects by the delimiter that comes first in each of their calls."""
+    """The forms of calls in other dialects by the delimiter that comes first in each of their calls: that of a call by
+    itself, or else that of the block."""
     found: dict[str, list[Dialect]] = {}
     for each in dialects.all():
         for form in each.forms:
@@ -237,7 +238,7 @@ def _known(dialect: Dialect) -> dict[str, tuple[str, list[str]]]:
     found: dict[str, tuple[str, list[str]]] = {"functions": ("qwen3_coder", [])}
     for each in (dialect, *dialects.all()):
         for form in each.forms:
-            for delimiter in form.starts[:2]:
+            for delimiter in form.starts[:2]:  # that of a block, and that of a call by itself
                 if tag := re.match("<([^<>=:]+)", delimiter.lower()):
                     letters = "".join(_LETTERS.findall(tag[1]))
                     notation = "invoke" if letters == "invoke" and form.name != dialect.name else form.name
