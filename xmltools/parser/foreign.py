@@ -178,9 +178,10 @@ def _parts(dialect: Dialect, names: tuple[str, ...]) -> dict[str, str]:
     quote, is_bare = '"?' * dialect.json_name_is_key, any(form.is_bare for form in dialect.forms)
     words = rf"(?:{_WORDS}|&[lg]t;|&quot;|[|｜\s/\"'=:{{\[]){{1,30}}+"
     found = {"&lt;": rf"&lt;[|｜]?{words}(?P<name>{any_of(names)})(?=&|[\"'({SPACES}])"}
-    for name in map(re.escape, names):  # a pattern that begins with a word is found fast
+    for tool in names:  # a pattern that begins with a word is found fast
+        name = re.escape(tool)
         begins = rf"(?<=\[{name})(?<![^\n]\[{name})" + rf"|(?<![^\n]{name})" * is_bare
-        found[name] = (
+        found[tool] = (
             rf'(?P<name>{name})(?:(?<=call:{name}){{|(?<=call tool="{name})"|(?:{begins})\({_S64}\w+{_S64}='
             rf"|(?<![\w/-]{name}){quote}(?::\d{{1,9}}|:(?={SPACE}))?{_S64}(?:```\w{{0,9}}\n)?"
             rf'{{{_S64}"{key}"{_S64}:)'

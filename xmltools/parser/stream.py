@@ -382,8 +382,10 @@ class Parser:
 
     def _open_again(self, ended: Block, place: int) -> None:
         """Another call begins, at `place` in the stream, in the block that has ended."""
+        is_held, dialect = self._held.is_waiting, ended.dialect
         self._outside.end_text()
-        dialect = ended.dialect
+        if is_held and not self._held.is_waiting:  # what counts no more than the call before it
+            self._held.hold(place, self._outside.calls.shown, dialect.is_bare)
         block = self._open_block(Opening(place, 0, dialect.block, dialect), "", 0)
         if dialect.many:
             block.is_bare = block.is_bare and not dialect.closer
