@@ -85,7 +85,7 @@ def read_arguments(block: Block, tag: Tag, place: int) -> None:
             continue
         block.note_ignored(name, tag.name, place, owner)
         if not says_nothing:
-            block.own_stray().lost = place
+            block.lost = place
 
 
 def read_properties(block: Block, attributes: list[tuple[str, str]], leaf: Leaf, is_empty: bool) -> None:

@@ -96,7 +96,7 @@ def _bare_name(block: Block, text: str, at: int) -> int:
 def read_markup(block: Block, text: str, at: int) -> int:
     """State: where an element, a comment or an end tag may come."""
     reading, dialect, depth = block.reading, block.dialect, len(block.stack)
-    is_inside = 1 < depth <= reading.limits.depth and not block.stray.too_deep and not block.is_tag
+    is_inside = 1 < depth <= reading.limits.depth and not block.too_deep and not block.is_tag
     while (clean := CLEAN_TAG.match(text, at)) is not None:
         slash, name, value = clean.groups()
         end = clean.end(2) + 1
@@ -202,7 +202,7 @@ def _odd_markup(block: Block, text: str, at: int) -> int:
 def _loose_text(block: Block, text: str, at: int) -> int:
     """Text where only elements belong: JSON, a value after all, or nothing at all."""
     top = block.stack[-1]
-    if block.stray.too_deep == 0:
+    if block.too_deep == 0:
         if block.dialect.in_line and top.is_arguments:
             block.end_early(block.base + at)
             return at
@@ -220,7 +220,7 @@ def _loose_text(block: Block, text: str, at: int) -> int:
                 if text[start] == "{":
                     begin_json_arguments(block, at, start)
                     return start
-    block.own_stray().start = block.base + at
+    block.stray = block.base + at
     block.state = State.STRAY
     return at
 
@@ -239,11 +239,11 @@ def read_stray(block: Block, text: str, at: int) -> int:
     if end < 0:
         return len(text)
     block.state = State.MARKUP
-    start, top, is_outside = block.stray.start, block.stack[-1], len(block.stack) == 1
+    start, top, is_outside = block.stray, block.stack[-1], len(block.stack) == 1
     words = _BLANKS.sub(" ", block.source_of(start, block.base + end))
     words = _BREAKS.sub("\n", words).strip(SPACES)[:_STRAY_LENGTH]
     if (is_outside or top.is_arguments) and read_fence(words + "\n", 0) == len(words) + 1:
-        block.stray.fenced = True
+        block.fenced = True
         if block.json is None or is_outside:
             block.note(Code.CODE_FENCE, start, "the block contained a code fence", block.start)
         return end
@@ -251,7 +251,7 @@ def read_stray(block: Block, text: str, at: int) -> int:
     may_be_arguments = top.is_arguments or (is_outside and block.name is not None)
     says_something = words.lower().strip(" .()") not in _NOTHING and any(map(str.isalnum, words))
     if may_be_arguments and says_something and not block.arguments_closed:
-        block.stray.lost = start
+        block.lost = start
     return end
 
 
@@ -269,7 +269,7 @@ def _declaration(block: Block, text: str, at: int) -> int:
             return _malformed(block, at)
         block.give_up(Code.FORBIDDEN_MARKUP, f"the declaration at character {place} is not allowed there", place)
         return at + 2
-    if top.is_arguments and not top.element.children and block.json is None and not block.stray.too_deep:
+    if top.is_arguments and not top.element.children and block.json is None and not block.too_deep:
         # A JSON object in CDATA: read as a leaf, so that the end of the section is found by the rules for values.
         block.note(Code.JSON_ARGUMENTS, place, "the arguments were read from JSON")
         begin_json_leaf(block, place)
@@ -287,7 +287,7 @@ def _malformed(block: Block, at: int) -> int:
 
 def _chat_token(block: Block, text: str, at: int) -> int:
     """At a `<` that begins no tag: a token of a chat template, after the arguments, or nothing at all."""
-    if len(block.stack) == 1 and block.arguments_closed and not block.stray.too_deep:
+    if len(block.stack) == 1 and block.arguments_closed and not block.too_deep:
         found = read_chat_token(text, at)
         if found is MORE:
             return -1
@@ -298,11 +298,11 @@ def _chat_token(block: Block, text: str, at: int) -> int:
 
 
 def _end_tag(block: Block, place: int, name: str) -> None:
-    if block.stray.too_deep:
+    if block.too_deep:
         if name != block.arguments_tag and not block.is_block(name):
-            block.stray.too_deep -= 1
+            block.too_deep -= 1
             return
-        block.stray.too_deep = 0
+        block.too_deep = 0
     if block.close_element(name, place):
         return
     # `</args>` may be what is left of an argument: only the field's own name, in some spelling, ends `<arguments>`.
@@ -318,8 +318,8 @@ def _end_tag(block: Block, place: int, name: str) -> None:
 
 def _start_tag(block: Block, text: str, at: int, tag: Tag) -> int:
     """A start tag from `at` on: one inside the call, unless it begins another call."""
-    if block.stray.too_deep:
-        block.stray.too_deep += not tag.empty
+    if block.too_deep:
+        block.too_deep += not tag.empty
         return tag.end
     top, dialect, place, name, field = block.stack[-1], block.dialect, block.base + at, tag.name, None
     is_outside = len(block.stack) == 1
@@ -347,7 +347,7 @@ def _start_tag(block: Block, text: str, at: int, tag: Tag) -> int:
         block.give_up(Code.LIMIT_EXCEEDED, f"the block has more than {limits.elements} elements", place)
     if len(block.stack) > limits.depth:
         block.give_up(Code.LIMIT_EXCEEDED, f"the block nests more than {limits.depth} elements", place)
-        block.own_stray().too_deep = 0 if tag.empty else 1
+        block.too_deep = 0 if tag.empty else 1
         return tag.end
     block.note_space(tag, place)
     if field is not None:
@@ -374,7 +374,7 @@ def _open_field(block: Block, field: str, tag: Tag, place: int) -> None:
         block.note(code, place, f"<{tag.name}> was read as <{field}>", start)
     if is_arguments:
         block.arguments_tag = tag.name
-        block.stray.lost = -1
+        block.lost = -1
         _adopt_name(block)
         return open_arguments(block, tag, place)
     for name, _, _ in attributes_of(tag.attributes) if tag.attributes else ():

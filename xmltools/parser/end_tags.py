@@ -212,7 +212,7 @@ def _may_follow(block: Block, leaf: Leaf, kind: int, text: str, at: int) -> int 
         if block.dialect.in_line and kind == OWN:
             return block.source_of(block.base + at - 1, block.base + at) == "\n"
         # The end of a fence that was opened before the arguments comes after the last of them.
-        return read_fence(text, at) if block.stray.fenced and text[at] == "`" and kind == OWN else NO
+        return read_fence(text, at) if block.fenced and text[at] == "`" and kind == OWN else NO
     if at + 1 == len(text):
         return MORE
     following = text[at + 1]

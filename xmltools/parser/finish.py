@@ -57,7 +57,7 @@ def conclude(block: Block, end: int, text: str, base: int, strict: str) -> ToolC
         if block.name is None:
             raise NoCallError(Code.MISSING_TOOL_NAME, "the block names no tool")
         server, shape = _find_tool(block)
-        if block.stray.lost >= 0:
+        if block.lost >= 0:
             _refuse_lost(block, shape)
         reading = _read_arguments(block, end, body, shape)
         if reading.problems and json and not json.is_written:
@@ -136,7 +136,7 @@ def _find_tool(block: Block) -> tuple[str, ObjectShape | None]:
 
 def _refuse_lost(block: Block, shape: ObjectShape | None) -> None:
     """Fail if nothing but text, or a tag with attributes, is where arguments belong."""
-    lost = block.stray.lost
+    lost = block.lost
     if block.arguments.children or block.json is not None or not (shape is None or shape.properties):
         return
     what = "an attribute" if block.reading.text[lost - block.base] == "<" else "text"

@@ -263,24 +263,9 @@ class Ending:
         self.begun = self.over = -1
 
 
-class Stray:
-    """What was met between elements and does not belong there: the start of text; how many open
-    elements are beyond the limit; whether a code fence was opened; and where text, or a tag with attributes, came that
-    could have been arguments, or -1."""
-
-    __slots__ = ("fenced", "lost", "start", "too_deep")
-
-    def __init__(self) -> None:
-        self.start = -1
-        self.too_deep = 0
-        self.fenced = False
-        self.lost = -1
-
-
 NO_ENDING: Final = Ending()
-_NO_STRAY: Final = Stray()
-# Of blocks in which nothing is in doubt, and nothing stray was met. All blocks share these two, so `own_ending` and
-# `own_stray` make others before something else is written.
+"""Of blocks in which nothing is in doubt: all share it, so `own_ending` makes another one before something else is
+written."""
 
 
 class Reading:
@@ -290,11 +275,11 @@ class Reading:
     events, with `told_path`."""
 
     def __init__(
-        self, limits: Limits, toolbox: Toolbox | None, on_name: Callable[[Block], None], events: list[Event]
+        self, limits: Limits, toolbox: Toolbox | None, on_name: Callable[[Block], None] | None, events: list[Event]
     ) -> None:
         self.limits = limits
         self.toolbox = toolbox
-        self.on_name: Callable[[Block], None] | None = on_name
+        self.on_name = on_name
         self.call_id: str | None = None
         self.final = False
         self.text = ""
@@ -319,12 +304,14 @@ class Block:
         "element_count",
         "ending",
         "error",
+        "fenced",
         "fields",
         "in_list",
         "is_bare",
         "json",
         "leaf",
         "leaves",
+        "lost",
         "name",
         "name_start",
         "nodes",
@@ -338,6 +325,7 @@ class Block:
         "start",
         "state",
         "stray",
+        "too_deep",
     )
 
     def __init__(self, start: int, opener: int, dialect: Dialect, reading: Reading) -> None:
@@ -376,12 +364,16 @@ class Block:
         self.state: int = State.BODY
         if dialect.pairs is not None:
             self.state = State.PAIRS_NAME
-        elif dialect.body is _TAGS:
+        elif self.is_tag:
             self.state = State.TOOL_TAG
         self.is_bare = opener == 0 and dialect.pairs is not None  # it has no start tag
         self.base = 0  # where the text that is being read begins in the stream
         self.ending = NO_ENDING
-        self.stray = _NO_STRAY
+        # What was met between elements and does not belong there.
+        self.stray = -1  # where text began, once there was some
+        self.lost = -1  # where text, or a tag with attributes, came that could have been arguments
+        self.fenced = False  # a code fence was opened
+        self.too_deep = 0  # open elements beyond the limit
 
     @property
     def is_tag(self) -> bool:
@@ -684,12 +676,6 @@ class Block:
         if self.ending is NO_ENDING:
             self.ending = Ending()
         return self.ending
-
-    def own_stray(self) -> Stray:
-        """The record of what does not belong there, to be written."""
-        if self.stray is _NO_STRAY:
-            self.stray = Stray()
-        return self.stray
 
 
 _AFTER: Final = "fillers name closer"
