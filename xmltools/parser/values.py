@@ -65,34 +65,27 @@ def read_leaf_start(block: Block, leaf: Leaf, text: str, at: int) -> int:
     if text[at] <= " " and (here := skip_space(text, at)) > at:
         block.put_aside(text[at:here])
         return here
-    if text[at] != "<" or leaf.decided:
-        return _enter_leaf(block, leaf, text, at)
-    if at + 1 == len(text):
-        return -1
-    if text.startswith("<!--", at):
-        if leaf.literal < 0:
-            leaf.literal = block.base + at  # if the element turns out to be a leaf, the comment is part of it
-        block.put_aside("<!--")
-        block.state = State.COMMENT
-        return at + 4
-    if text[at + 1] == "!":
-        return -1 if "<!--".startswith(text[at : at + 4]) else _enter_leaf(block, leaf, text, at)
-    if text[at + 1] == "/":
-        if leaf.literal >= 0:  # nothing but comments: an empty element
+    if text[at] == "<" and not leaf.decided:
+        if text.startswith("<!--", at):
+            if leaf.literal < 0:
+                leaf.literal = block.base + at  # if the element turns out to be a leaf, the comment is part of it
+            block.put_aside("<!--")
+            block.state = State.COMMENT
+            return at + 4
+        if "<!--".startswith(text[at : at + 4]):
+            return -1
+        if text[at + 1] == "/" and leaf.literal >= 0:  # nothing but comments: an empty element
             leaf.start, leaf.literal = block.base + at, -1
             block.ending.aside.clear()
-        return _enter_leaf(block, leaf, text, at)
-    tag = read_start_tag(text, at)
-    if tag is MORE:
-        return -1
-    if not tag or tag.spaced or not (tag.is_xml or block.is_number(tag.name)):
-        return _enter_leaf(block, leaf, text, at)
-    name = name_of(block, tag, name_in(block, tag, leaf.shape), leaf.shape)
-    shape = leaf.shape.opens(name, leaf.element.name)
-    if shape is None or leaf.element.nil:
-        return _enter_leaf(block, leaf, text, at)
-    _enter_node(block, leaf, shape, name)
-    return at
+        tag = NO if text[at + 1] == "!" else read_start_tag(text, at)
+        if tag is MORE:
+            return -1
+        if tag and not (tag.spaced or leaf.element.nil) and (tag.is_xml or block.is_number(tag.name)):
+            name = name_of(block, tag, name_in(block, tag, leaf.shape), leaf.shape)
+            if (shape := leaf.shape.opens(name, leaf.element.name)) is not None:
+                _enter_node(block, leaf, shape, name)
+                return at
+    return _enter_leaf(block, leaf, text, at)
 
 
 def read_leaf_comment(block: Block, leaf: Leaf, text: str, at: int) -> int:
@@ -126,21 +119,16 @@ def _enter_leaf(block: Block, leaf: Leaf, text: str, at: int) -> int:
     if leaf.path is not None and not (leaf.decided or leaf.shape.is_any) and leaf.shape.opens("", "") is not None:
         leaf.path = None  # text that stands for a list or an object: it is converted as a whole
     block.state = State.TEXT
-    is_read = (leaf.path is not None or leaf.capture is not None) and not block.discard
-    if leaf.literal < 0 and not block.ending.aside:  # a comment in front, even one not put aside, is part of the text
-        if is_read:
-            leaf.reader = TextReader(is_begun=text[at] > " " and text[at] != "<")
-        return read_text(block, leaf, text, at)
-    if is_read:
-        leaf.reader = TextReader()
     lead = block.ending.aside.take()
-    if leaf.literal >= 0:
+    if (leaf.path is not None or leaf.capture is not None) and not block.discard:
+        leaf.reader = TextReader(is_begun=not lead and text[at] != "<")
+    if leaf.literal >= 0:  # a comment in front is part of the text
         comment = leaf.literal - leaf.start
         block.emit_text(lead[:comment])
         leaf.set_literal(leaf.literal, pasted=True)
         lead = lead[comment:]
     block.emit_text(lead)
-    return at
+    return read_text(block, leaf, text, at)
 
 
 def turn_into_text(block: Block, container: Container, place: int) -> None:
@@ -216,12 +204,10 @@ def _field_follows(block: Block, text: str, at: int) -> bool | None:
         return NO
     if here == len(text):
         return NO if block.reading.final else MORE
-    if text[here] == "<":
-        name = read_name(text, here + 1)
-        if name is MORE:
-            return block.reading.final or MORE  # cut off, perhaps in the tag of a field
-        return bool(name) and name != block.dialect.block and block.field_of(str(name)) is not None
-    return NO
+    name = read_name(text, here + 1) if text[here] == "<" else NO
+    if name is MORE:
+        return block.reading.final or MORE  # cut off, perhaps in the tag of a field
+    return bool(name) and name != block.dialect.block and block.field_of(str(name)) is not None
 
 
 _MARKUP = re.compile(f"<(?![{SPACES}=<0-9])")
