@@ -48,22 +48,14 @@ def continue_cdata(block: Block, leaf: Leaf) -> None:
 
 def meet_candidate(block: Block, leaf: Leaf, text: str, at: int, tag: Tag, kind: int) -> int:
     """An end tag that may end the leaf, depending on what follows."""
-    place = block.base + at
+    candidate = Candidate(kind, tag, block.base + at, block.ending.section, block.ending.aside.take())
     if kind == OWN and not leaf.exact:
-        if block.ending.section >= 0:
-            end_section(block, leaf)
-        _end_own(block, leaf, tag.spaced, place)
-        return tag.end
-    block.own_ending().candidate = Candidate(kind, tag, place, block.ending.section, block.ending.aside.take())
-    block.put_aside(text[at : tag.end])
-    block.state = State.END_TAIL
+        confirm_end(block, leaf, candidate)
+    else:
+        block.own_ending().candidate = candidate
+        block.put_aside(text[at : tag.end])
+        block.state = State.END_TAIL
     return tag.end
-
-
-def _end_own(block: Block, leaf: Leaf, spaced: bool, place: int) -> None:
-    if spaced:
-        block.note(Code.TAG_WHITE_SPACE, place, f"white space before the name in </{leaf.tag}>", leaf.start)
-    end_leaf(block, leaf, place)
 
 
 def read_end_tail(block: Block, leaf: Leaf, text: str, at: int) -> int:
@@ -160,17 +152,17 @@ def confirm_end(block: Block, leaf: Leaf, candidate: Candidate) -> None:
     if ending.section >= 0:
         block.put_aside(candidate.between)
         end_section(block, leaf)
-    if kind == OWN:
-        _end_own(block, leaf, candidate.spaced, place)
+    if kind == AROUND:
+        ending.ended_around[leaf.tag] = candidate.name
+    elif kind == CALL:
+        _refuse_garbage(block, leaf, place)
     elif kind == OTHER:
         block.note(Code.MISMATCHED_END_TAG, place, f"another end tag closed <{leaf.tag}>", leaf.start)
-        end_leaf(block, leaf, place)
-    else:
-        if kind == AROUND:
-            ending.ended_around[leaf.tag] = candidate.name
-        else:
-            _refuse_garbage(block, leaf, place)
-        end_leaf(block, leaf, place, cut=True)
+    elif candidate.spaced:
+        block.note(Code.TAG_WHITE_SPACE, place, f"white space before the name in </{leaf.tag}>", leaf.start)
+    is_around = kind in (AROUND, CALL)
+    end_leaf(block, leaf, place, cut=is_around)
+    if is_around:
         block.close_element(candidate.name, place, leaf)
 
 
