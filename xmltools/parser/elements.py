@@ -104,8 +104,11 @@ def read_markup(block: Block, text: str, at: int) -> int:
         if slash:
             _end_tag(block, block.base + start - 1, name)
             return end
-        is_value = is_inside and name not in (block.arguments_tag, dialect.block)
-        if is_value and block.element_count < reading.limits.elements:
+        if (
+            is_inside
+            and name not in (block.arguments_tag, dialect.block)
+            and block.element_count < reading.limits.elements
+        ):
             if value is None and len(text) - start < _WAITING and _waits(block, text, end, name):
                 return ~start
             block.element_count += 1
@@ -176,8 +179,6 @@ def _odd_markup(block: Block, text: str, at: int) -> int:
     following = text[at + 1 : at + 2]
     if text[at] != "<":
         return _loose_text(block, text, at)
-    if not following:
-        return -1
     if following == "!":
         return _declaration(block, text, at)
     if following == "?":

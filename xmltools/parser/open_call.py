@@ -685,11 +685,11 @@ _ENDS: Final = {State.STRAY_CDATA: "]]>", State.INSTRUCTION: "?>", State.COMMENT
 def read_skipped(block: Block, text: str, at: int) -> int:
     """State: in a comment, an instruction or a section that means nothing. It goes on after its end."""
     mark = _ENDS[block.state]
-    place = end = text.find(mark, at)
+    place = text.find(mark, at)
+    end = place + len(mark)
     if place < 0:
         place = end = len(text) - next(size for size in (2, 1, 0) if text.endswith(mark[:size]))
     else:
-        end = place + len(mark)
         block.state = State.MARKUP if block.leaf is None else State.LEAF_START
     if mark == "-->" and (dashes := text.find("--", at, place + 1)) >= 0:
         block.note(Code.COMMENT_SYNTAX, block.base + dashes, "-- in a comment")
