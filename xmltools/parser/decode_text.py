@@ -14,8 +14,6 @@ from xmltools.syntax.markup import SPACES, decode_entities, partial_entity
 from xmltools.syntax.rope import Rope
 
 _SHORT: Final = 256
-_NO_ROPE: Final = Rope()
-"""Of the readers that hold nothing back, which most are. Nothing is added to it."""
 _LAYOUT = re.compile(r"[ \t]*(?:\r\n|\n|\r)")
 
 
@@ -34,7 +32,7 @@ class TextReader:
         self.literal = False
         self.idle = is_begun
         self.cut = ""
-        self._held = _NO_ROPE  # more white space whose fate is open
+        self._held = Rope()  # more white space whose fate is open
         self._holds_break = False  # … and it begins with a line break
         self._blank = not is_begun  # the run of plain text so far is white space
         self._after_cdata = False
@@ -52,10 +50,9 @@ class TextReader:
             self.idle = True
         elif not self.idle:
             if not raw.strip(SPACES) and (self._blank or (self._holds_break and "\n" not in raw and "\r" not in raw)):
-                self._hold(raw)  # decided by what follows, and not joined on each chunk
+                self._held.append(raw)  # decided by what follows, and not joined on each chunk
                 return ""
-            if self._held is not _NO_ROPE:
-                raw = self._held.take() + raw
+            raw = self._held.take() + raw
             if self._blank:
                 raw = self._end_blank(raw)
             self.idle = True
@@ -72,16 +69,11 @@ class TextReader:
             if len(raw) - place < _SHORT:
                 self.cut = raw[place:]
             else:
-                self._hold(raw[place:])
+                self._held.append(raw[place:])
                 self._holds_break = True
             self.idle = False
             raw = raw[:place]
         return decode_entities(raw) if has_entities and ";" in raw else raw
-
-    def _hold(self, raw: str) -> None:
-        if self._held is _NO_ROPE:
-            self._held = Rope()
-        self._held.append(raw)
 
     def open_cdata(self) -> str:
         """A CDATA section starts: what plain text held back is decided."""

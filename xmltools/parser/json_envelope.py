@@ -38,7 +38,6 @@ class NoCallError(Exception):
     """The block gives no call, for this failure."""
 
     def __init__(self, code: Code, message: str, place: int | None = None, hint: str | None = None) -> None:
-        super().__init__(message)
         self.failure = Failure(code, message, place, hint)
 
 

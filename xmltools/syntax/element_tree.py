@@ -26,7 +26,3 @@ class Element:
         self.text = text
         self.inner = ""
         self.kind = ""
-
-    def __repr__(self) -> str:
-        content = repr(self.text) if self.children is None else repr(self.children)
-        return f"Element({self.name!r}, {content})"

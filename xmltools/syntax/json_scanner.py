@@ -123,7 +123,7 @@ class JSONScanner:
         self._depth = depth
         self._opener = opener
         self._has_names = has_names
-        self._loose = loose or marks != ()
+        self._loose = loose
         self._is_call = is_call
         self.marks = marks
         self._mark = mark = marks[0] if marks else ""
@@ -214,7 +214,7 @@ class JSONScanner:
     @property
     def is_clear(self) -> bool:
         """Whether the text of a chunk of the string that is open, without its quote and backslashes, is the chunk."""
-        return self.tells and not self._pending and self._captured is None
+        return self.tells and not self._pending
 
     def _token(self, text: str, at: int) -> int:
         character, expect, mark = text[at], self.expect, self._mark

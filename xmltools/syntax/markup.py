@@ -127,7 +127,7 @@ def skip_space(text: str, at: int) -> int:
 
 def is_cut_off(text: str, at: int, mark: str) -> bool:
     """Is what is left of the text at `at` a beginning of the mark?"""
-    return len(text) - at <= len(mark) and mark.startswith(text[at:])
+    return mark.startswith(text[at : at + len(mark) + 1])
 
 
 def read_mark(text: str, at: int, marks: Iterable[str | None]) -> str | Answer:

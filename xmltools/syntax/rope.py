@@ -59,6 +59,5 @@ class Rope:
 
     def clear(self) -> None:
         """Forget all pieces."""
-        if self.loose or self._joined:
-            self._joined.clear()
-            self.loose.clear()
+        self._joined.clear()
+        self.loose.clear()
