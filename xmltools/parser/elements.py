@@ -96,7 +96,7 @@ def _bare_name(block: Block, text: str, at: int) -> int:
 def read_markup(block: Block, text: str, at: int) -> int:
     """State: where an element, a comment or an end tag may come."""
     reading, dialect, depth = block.reading, block.dialect, len(block.stack)
-    is_inside = 1 < depth <= reading.limits.depth and not block.too_deep and not block.is_tag
+    is_inside = 1 < depth <= reading.limits.depth and not block.is_tag
     while (clean := CLEAN_TAG.match(text, at)) is not None:
         slash, name, value = clean.groups()
         end = clean.end(2) + 1
@@ -288,7 +288,7 @@ def _malformed(block: Block, at: int) -> int:
 
 def _chat_token(block: Block, text: str, at: int) -> int:
     """At a `<` that begins no tag: a token of a chat template, after the arguments, or nothing at all."""
-    if len(block.stack) == 1 and block.arguments_closed and not block.too_deep:
+    if len(block.stack) == 1 and block.arguments_closed:
         found = read_chat_token(text, at)
         if found is MORE:
             return -1
@@ -435,7 +435,7 @@ def _open_value(block: Block, tag: Tag, place: int) -> None:
     others = read_attributes(block, tag, element, said) if tag.attributes else None
     if block.is_tag and top.is_arguments and not top.shape.has_property(element.name):
         name = tag.name.lower()
-        if name != element.name and top.shape.has_property(name):
+        if top.shape.has_property(name):
             block.note(Code.TAG_CASE, place, f"<{tag.name}> was read as <{name}>", start)
             element.name = name
     if not element.name or not is_valid_name(element.name):
@@ -446,7 +446,7 @@ def _open_value(block: Block, tag: Tag, place: int) -> None:
     if others:
         read_properties(block, others, leaf, tag.empty)
     begin_leaf(block, leaf, tag)
-    if is_name and not tag.empty and not tag.attributes:
+    if is_name and not tag.attributes:
         leaf.capture = ""
 
 

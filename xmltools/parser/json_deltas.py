@@ -70,7 +70,7 @@ class JSONObject(JSONScanner):
         path: Path | None
         if self._frames:
             path, shape = self._next()
-            if path is not None and not shape.is_any and shape.opens("", "") is None:
+            if shape.opens("", "") is None:
                 path = None  # by its schema it is neither
         elif self._shape is None:
             return

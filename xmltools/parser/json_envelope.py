@@ -60,7 +60,7 @@ def read_object_of(block: Block, json: JSONObject, text: str | None = None, writ
         else:
             value, slips = loads_lenient(text, depth=depth, loose=True)
     except JSONError as error:
-        if isinstance(error, JSONNumberError) and block.reading.toolbox and not json.is_written:
+        if isinstance(error, JSONNumberError) and block.reading.toolbox:
             json.is_written = True  # it may be a string without its quotes
             return read_object_of(block, json, text, written)
         code = Code.LIMIT_EXCEEDED if isinstance(error, JSONDepthError) else Code.INVALID_JSON

@@ -85,7 +85,7 @@ def read_json(block: Block, text: str, at: int) -> int:
         json.lacks_brace = not json.done
         block.state = State.JSON_END
         block.arguments_closed = json.done and len(block.stack) == 1
-    elif json.error and not json.is_body and block.stack[-1].is_arguments and not json.too_deep:
+    elif json.error and block.stack[-1].is_arguments and not json.too_deep:
         begin_json_leaf(block, json.start)  # no JSON, but perhaps JSON with entities: its end tag ends it
     elif json.error:
         code = Code.LIMIT_EXCEEDED if json.too_deep else Code.INVALID_JSON
@@ -265,9 +265,9 @@ def _after_arguments(block: Block, json: JSONObject, text: str, at: int) -> int:
             block.fail(Code.INVALID_JSON, message, block.base + at)
         block.state = State.MARKUP
         return at
-    if text[at] == ")" and pairs.value and not json.lacks_brace:
+    if text[at] == ")" and pairs.value:
         return at + 1
-    if json.lacks_brace and not block.arguments_closed:
+    if json.lacks_brace:
         mark = read_mark(text, at, (pairs.end, block.dialect.closer))
         if mark is MORE:
             return -1

@@ -599,7 +599,7 @@ class Block:
         container = self.stack.pop()
         if container.is_arguments:
             self.arguments_closed = len(self.stack) == 1
-            self.done = self.arguments_closed and self.is_tag
+            self.done = self.is_tag
         elif self.stack[0].shape is ANY and not self.discard:
             self.nodes.append((container.element, container.start, place))
 

@@ -116,7 +116,7 @@ def _enter_node(block: Block, leaf: Leaf, shape: Shape, tag: str) -> None:
 
 
 def _enter_leaf(block: Block, leaf: Leaf, text: str, at: int) -> int:
-    if leaf.path is not None and not (leaf.decided or leaf.shape.is_any) and leaf.shape.opens("", "") is not None:
+    if not (leaf.decided or leaf.shape.is_any) and leaf.shape.opens("", "") is not None:
         leaf.path = None  # text that stands for a list or an object: it is converted as a whole
     block.state = State.TEXT
     lead = block.ending.aside.take()
@@ -207,7 +207,7 @@ def _field_follows(block: Block, text: str, at: int) -> bool | None:
     name = read_name(text, here + 1) if text[here] == "<" else NO
     if name is MORE:
         return block.reading.final or MORE  # cut off, perhaps in the tag of a field
-    return bool(name) and name != block.dialect.block and block.field_of(str(name)) is not None
+    return bool(name) and block.field_of(str(name)) is not None
 
 
 _MARKUP = re.compile(f"<(?![{SPACES}=<0-9])")
@@ -262,7 +262,7 @@ def _leaf_end_tag(block: Block, leaf: Leaf, text: str, at: int) -> int:
             return meet_candidate(block, leaf, text, at, tag, OWN)
         depth = block.depth_of(name)
         if not leaf.exact and depth >= 0:
-            if leaf.capture is not None and depth == 0:
+            if leaf.capture is not None:
                 follows = _field_follows(block, text, tag.end)
                 if follows is MORE:
                     return -1
