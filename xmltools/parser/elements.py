@@ -82,8 +82,6 @@ def read_body(block: Block, text: str, at: int) -> int:
 def _bare_name(block: Block, text: str, at: int) -> int:
     """The name of a given tool without its element; what follows was seen when the opener was confirmed."""
     word, end, _ = read_bare_name(text, at)
-    if not word:
-        return at
     place = block.base + at
     block.note(Code.BARE_NAME, place, f"{word!r} was outside <{block.dialect.tool_name}>")
     block.fields.add(block.dialect.tool_name)
@@ -378,7 +376,7 @@ def _open_field(block: Block, field: str, tag: Tag, place: int) -> None:
         block.lost = -1
         _adopt_name(block)
         return open_arguments(block, tag, place)
-    for name, _, _ in attributes_of(tag.attributes) if tag.attributes else ():
+    for name, _, _ in attributes_of(tag.attributes):
         block.note_ignored(name, tag.name, place, start)
     leaf = Leaf(tag.name, Element(tag.name, place), ANY, start, None)
     leaf.exact = False
@@ -400,8 +398,7 @@ def take_name(block: Block) -> None:
     name, start, element = block.proposed
     block.proposed = None
     if element is not None:
-        children = block.stack[0].children
-        children[:] = [each for each in children if each is not element]
+        block.stack[0].children.remove(element)
         block.repairs.pop((Code.UNWRAPPED_ARGUMENT, start), None)
     block.note(Code.NAME_TAG, start, "the name of the tool was in another place", block.start)
     block.name_tool(name, start)
@@ -432,7 +429,7 @@ def _open_value(block: Block, tag: Tag, place: int) -> None:
         block.note(Code.UNWRAPPED_ARGUMENT, place, message, start)
     said = name_in(block, tag, top.shape)
     element = Element(name_of(block, tag, said, top.shape), place)
-    others = read_attributes(block, tag, element, said) if tag.attributes else None
+    others = read_attributes(block, tag, element, said)
     if block.is_tag and top.is_arguments and not top.shape.has_property(element.name):
         name = tag.name.lower()
         if top.shape.has_property(name):

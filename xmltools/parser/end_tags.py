@@ -231,8 +231,6 @@ def _may_follow_around(block: Block, tag: str, text: str, at: int) -> int | bool
     depth = block.depth_of(tag)
     if depth < 2 or text[at] != "<":
         return NO
-    if at + 1 == len(text):
-        return MORE
     outer, is_end = block.stack[depth - 1], text[at + 1] == "/"
     name = read_name(text, skip_space(text, at + 2) if is_end else at + 1)
     if not isinstance(name, str):
