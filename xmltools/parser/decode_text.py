@@ -57,11 +57,7 @@ class TextReader:
                 raw = self._end_blank(raw)
             self.idle = True
         has_entities = "&" in raw and not self.literal
-        if (
-            has_entities
-            and raw[(last := raw.rfind("&") + 1) : last + 1] in "#aglq"
-            and (place := partial_entity(raw)) < len(raw)
-        ):
+        if has_entities and (place := partial_entity(raw)) < len(raw):
             self.cut = raw[place:]
             self.idle = False
             raw = raw[:place]
@@ -80,7 +76,8 @@ class TextReader:
         held = self.cut or self._held.take()
         self.cut = ""
         if self._blank:
-            self._framed = self._framed or (not self._after_cdata and _LAYOUT.match(held) is not None)
+            if not self._after_cdata:
+                self._framed = _LAYOUT.match(held) is not None
             held = ""
         self._blank = self._after_cdata = True
         self.idle = False

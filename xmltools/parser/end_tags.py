@@ -107,12 +107,11 @@ def is_next_section(block: Block, leaf: Leaf, after: int) -> bool | None:
 
     Not if an example claims it. But `]]>` written in two sections, in one of the usual ways, is `]]>` as content.
     """
-    if block.count_examples(block.ending.section):
+    section = block.ending.section
+    if block.count_examples(section):
         if after + 2 > block.base + len(block.reading.text):
             return MORE
-        before = block.source_of(block.ending.section - 2, block.ending.section)
-        content = block.source_of(after, after + 2)
-        if not (before == "]]" and content.startswith(">")) and not (before.endswith("]") and content == "]>"):
+        if "]]>" not in block.source_of(section - 2, section) + block.source_of(after, after + 2):
             return NO
         leaf.claims -= 1
     return True

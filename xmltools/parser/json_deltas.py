@@ -76,8 +76,7 @@ class JSONObject(JSONScanner):
             return
         else:
             shape, key, keys = self._shape, self.key, self._within
-            is_usual = not keys or key == keys[0]
-            is_arguments = is_usual or (key in keys and not shape.has_property(key or ""))
+            is_arguments = not keys or key == keys[0] or (key in keys and not shape.has_property(key or ""))
             path = () if self.has_keys and is_arguments else None
         self._frames.append((path, shape, -1 if self.has_keys else 0))
 
