@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from array import array
 from typing import Final
 
 from xmltools.errors import Code
@@ -24,7 +23,6 @@ def open_cdata(block: Block, leaf: Leaf, opened: str, at: int) -> int:
         block.emit(leaf.reader.open_cdata())
     leaf.counted = block.base + at + len(opened)
     if not block.discard:
-        leaf.sections = leaf.sections or array("q")
         leaf.sections.append(leaf.counted)
     block.state = State.CDATA
     return at + len(opened)

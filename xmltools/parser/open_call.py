@@ -50,7 +50,6 @@ _LOOK_AHEAD: Final = 2048
 """Characters that show whether an opener in a value is one."""
 _LOOK_BACK: Final = 256
 """Characters that are kept in any case: what comes before a mark may decide what it is."""
-_NO_SECTIONS: Final[array[int]] = array("q")  # of all leaves without CDATA; nothing is ever added to it
 Path = tuple[str | int, ...]
 
 # Kinds of end tags that may end a leaf: its own, another element's, `</arguments>`, that of an element around it in the
@@ -192,7 +191,7 @@ class Leaf:
         self.claims = 0  # examples in it that are open, as far as they were counted: up to `counted`
         self.counted = -1
         self.begun = 0  # end tags that may be meant as its own, but end elements in it
-        self.sections = _NO_SECTIONS  # starts and ends of CDATA content, in turn
+        self.sections = array("q")  # starts and ends of CDATA content, in turn
         self.reader: TextReader | None = None  # makes deltas
         self.attributes: list[tuple[str, str]] | None = None  # those that mean nothing, unless the element is empty
         self.given: str | None = None  # the value, where an attribute said it

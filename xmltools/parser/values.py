@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from array import array
 from functools import lru_cache
 from typing import Final
 
@@ -45,7 +44,7 @@ def begin_marked_leaf(block: Block, element: Element, shape: Shape, start: int, 
     if there is a path."""
     leaf = Leaf(element.name, element, shape, start, path)
     leaf.exact = False  # its end is not decided by elements
-    leaf.sections = array("q", (start,))  # read as CDATA is: only after the mark there is markup
+    leaf.sections.append(start)  # read as CDATA is: only after the mark there is markup
     leaf.reader = TextReader() if path is not None else None
     block.arguments_closed = False
     block.element_count += 1
