@@ -321,3 +321,14 @@ def test_an_end_tag_that_can_end_nothing_is_told_at_once(size: int) -> None:
     parser = xt.Parser(None)
     events = [event for at in range(0, len(text), size) for event in parser.feed(text[at : at + size])]
     assert "".join(event.text for event in events if isinstance(event, xt.ArgumentDelta)) == "x <y> </l"
+
+
+@pytest.mark.parametrize("size", [1, 3, 100])
+def test_what_an_example_holds_back_in_a_number_is_told_when_that_ends(size):
+    text = block("<n><![CDATA[<![CDATA[5]]></arguments></tool>]]></n><a>x<![CDATA[ y]]></a>")
+    events = events_of(pieces(text, size), [tool(n=NUMBER, a=TEXT)])
+    said = {"n": "", "a": ""}
+    for event in events:
+        if isinstance(event, xt.ArgumentDelta):
+            said[event.path[0]] += event.text
+    assert said == events[-1].error.arguments == {"n": "<![CDATA[5]]></arguments></tool>", "a": "x y"}
