@@ -167,7 +167,7 @@ def confirm_end(block: Block, leaf: Leaf, candidate: Candidate) -> None:
 
 def _refuse_garbage(block: Block, leaf: Leaf, end: int) -> None:
     """Fail if a string that only the end of the call closes seems to have ended before (protocol, 4.5)."""
-    if leaf.literal < 0 or block.discard:
+    if leaf.literal < 0:
         return
     start = leaf.sections[-1] + 3 if leaf.sections else leaf.start
     text = block.source_of(start, end)

@@ -137,7 +137,7 @@ def read_json_end(block: Block, text: str, at: int) -> int:
         return here + 1
     if more:
         return _refuse(block, here, "there is more JSON after the object")
-    if is_arguments and dialect.pairs is not None and not dialect.has_end:
+    if is_arguments and not dialect.has_end:
         return _after_arguments(block, json, text, at)
     if not in_list and not dialect.has_end:
         if json.lacks_brace:  # only the end of the turn shows that
