@@ -85,7 +85,7 @@ def read_start(dialect: Dialect, text: str, at: int, mark: str, *, fences: bool 
         return name
     if name.lastgroup == "nameless":
         return _begins_nameless(own, text, name.end()) and -1
-    if not pairs.name_attribute and (begins := own.look(text, name.end(), "member", SPACE)):
+    if not pairs.name_attribute and own.look(text, name.end(), "member", SPACE):
         return -1
     try:
         head = own.read_head("name_end", pairs.name_attribute, text, name.end())
