@@ -155,8 +155,8 @@ def _find_call(block: Block, text: str, at: int) -> int:
     if places:
         place = min(places)
         before = text[at:place].rstrip(SPACES).removesuffix(dialect.opener)  # that it begins twice means nothing
-        ends = (*block.delimiters.openers, *dialect.thought_ends * block.in_reasoning)
-        if any(end in before for end in ends):
+        ends = *(form.opener for form in block.delimiters.forms), *dialect.thought_ends * block.in_reasoning
+        if any(end in before for end in filter(None, ends)):
             return -1
         if place > at:
             block.note(Code.STRAY_TEXT, block.base + at, f"skipped {text[at:place].strip(SPACES)!r:.60}")

@@ -58,8 +58,8 @@ def begins_call(dialect: Dialect, text: str, at: int, *, fences: bool = True) ->
         fillers = "|".join(map(re.escape, dialect.fillers))
         gap = rf"{SPACE}(?:(?:{fillers})[{SPACES}]*+){{0,{len(dialect.fillers)}}}+" if fillers else SPACE
         found = own.look(text, at, "name key fillers nameless", gap)
-        if found and found.lastgroup == "nameless":
-            return _begins_nameless(own, text, found.end())
+        if found and found.lastgroup == "nameless":  # an argument after it makes it an error
+            return own.look(text, found.end(), "key tag_mark", SPACE)
         return found and found.lastgroup != "fillers"
     begins = begins_python if pairs.python else partial(_begins_name, own)
     return read_confirmation(text, at, fences=False, begins=begins)
@@ -84,7 +84,7 @@ def read_start(dialect: Dialect, text: str, at: int, mark: str, *, fences: bool 
     if not name:
         return name
     if name.lastgroup == "nameless":
-        return _begins_nameless(own, text, name.end()) and -1
+        return own.look(text, name.end(), "key tag_mark", SPACE) and -1
     if not pairs.name_attribute and own.look(text, name.end(), "member", SPACE):
         return -1
     try:
@@ -111,11 +111,6 @@ def cut_start(dialect: Dialect, text: str, at: int) -> int | bool | None:
         return after
     name = pairs.name_attribute and f"{pairs.name_attribute}="
     return name.startswith(text[after : after + len(name)]) and -1
-
-
-def _begins_nameless(own: Delimiters, text: str, at: int) -> Verdict:
-    """Does an argument come at `at`, after the tag of a call that says no name? That is an error."""
-    return own.look(text, at, "key tag_mark", SPACE)
 
 
 def _begins_name(own: Delimiters, text: str, at: int) -> Verdict:

@@ -335,8 +335,9 @@ def _begins_unread(block: Block, text: str, at: int) -> bool:
     # What is left of a delimiter, or one that may not come here.
     if len(text) - here < block.delimiters.longest and not block.reading.final:
         raise UndecidedError
-    fields = f"{ENDS} any_key any_value_end"
-    if block.delimiters.begins.match(text, here) or ask(block, here, fields, _DAMAGED, final=True):
+    if block.delimiters.begins.match(text, here) or ask(
+        block, here, ENDS + " any_key any_value_end", _DAMAGED, final=True
+    ):
         return True
     # A tag, or what ends as the name of an argument does.
     gap = rf"(?:.?<)?[^<\r\n]{{0,{NAME_LENGTH}}}?" if pairs.key_attribute else _BARE

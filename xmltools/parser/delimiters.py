@@ -87,11 +87,11 @@ _OTHERS: Final = {
 
 
 def _left_of(delimiter: str) -> list[str]:
-    """Patterns of what shows that a damaged delimiter was meant: its beginning, all but its first character, or what is
-    after its beginning, with any characters in place of that."""
+    """Patterns of what shows that a damaged delimiter was meant: its beginning, or what comes after up to that, with
+    any characters in place of it."""
     size = len(delimiter) // 3 + 1
-    parts = [re.escape(delimiter[:size]), re.escape(delimiter[1:])]
-    return [*filter(None, parts), *(f".{{{at}}}{re.escape(delimiter[at:])}" for at in range(1, size + 1))]
+    rests = (f".{{0,{at}}}{re.escape(delimiter[at:])}" for at in range(1, size + 1) if delimiter[at:])
+    return [re.escape(delimiter[:size]), *rests]
 
 
 @cache
@@ -125,7 +125,6 @@ class Delimiters:
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
         self.forms = (dialect.base or dialect).forms
-        self.openers = [form.opener for form in self.forms if form.opener]
         self.pairs = pairs = dialect.pairs or Pairs()
         written = (dialect.base or dialect).written
         writing = written.writing if written is not None else None

@@ -5,17 +5,11 @@ Only what is in the object with the arguments has a path.
 
 from __future__ import annotations
 
-import re
-from typing import Final
-
 from xmltools.dialects import Dialect
 from xmltools.models.events import ArgumentDelta, Event
 from xmltools.syntax.element_tree import Element
 from xmltools.syntax.json_scanner import SET, JSONScanner
 from xmltools.tools.schema import ANY, ArrayShape, Shape
-
-_LIKE_JSON: Final = re.compile(r"[\[(]*\w")
-"""What begins as a list or a word of JSON does."""
 
 Path = tuple[str | int, ...]
 
@@ -36,9 +30,10 @@ class JSONObject(JSONScanner):
             has_names=is_body,
             loose=True,
             is_call=pairs is not None and pairs.python,
-            opener=dialect.opener if _LIKE_JSON.match(dialect.opener) else "",
             marks=(pairs.quote, dialect.start + pairs.name, dialect.closer) if pairs and pairs.quote else (),
         )
+        if dialect.opener[1:2].isalpha():  # it may begin as a list or a word of JSON does
+            self.opener = dialect.opener
         self.start = start
         self.end = -1
         self.is_body = is_body

@@ -118,10 +118,9 @@ class JSONScanner:
         loose: bool = False,
         is_call: bool = False,
         marks: tuple[str, ...] = (),
-        opener: str = "",
     ) -> None:
         self._depth = depth
-        self._opener = opener
+        self.opener = ""
         self._has_names = has_names
         self._loose = loose
         self._is_call = is_call
@@ -219,7 +218,7 @@ class JSONScanner:
     def _token(self, text: str, at: int) -> int:
         character, expect, mark = text[at], self.expect, self._mark
         self.place = at
-        if self._opener and (met := read_mark(text, at, (self._opener,))) is not NO:
+        if self.opener and (met := read_mark(text, at, (self.opener,))) is not NO:
             self.stopped = met is MORE
             self.error = "another call begins there" if met else ""
             return at
