@@ -190,7 +190,7 @@ def _read_argument(block: Block, text: str, at: int) -> int:
         if text[brace] == "{":
             begin_json_arguments(block, brace, brace, is_usual=True)
             return brace
-    if field == "object_end" and block.json is not None:
+    if field == "object_end" and block.json:
         return after
     if field == "value_end":
         block.note(Code.STRAY_END_TAG, block.base + at, f"a {pairs.value_end} that ends no value was skipped")

@@ -71,7 +71,7 @@ def read_start(dialect: Dialect, text: str, at: int, mark: str, *, fences: bool 
     pairs = dialect.pairs
     if dialect.is_bare:
         begins = begins_call(dialect, text, at)
-        if begins and pairs is not None and pairs.python:
+        if begins and pairs and pairs.python:
             begins = _is_no_link(text, skip_space(text, at))
         return begins and -1
     if mark == dialect.opener and (pairs is None or pairs.name != mark):

@@ -226,7 +226,7 @@ def _loose_text(block: Block, text: str, at: int) -> int:
 
 def _may_be_json(block: Block, top: Container) -> bool:
     """May JSON be here in place of the arguments: as their content, or instead of them after the tool's name?"""
-    if top.element.children or block.json is not None:
+    if top.element.children or block.json:
         return False
     is_after_name = len(block.stack) == 1 and block.name is not None
     return top.is_arguments or (is_after_name and block.dialect.arguments not in block.fields)

@@ -51,7 +51,7 @@ def conclude(block: Block, end: int, text: str, base: int, strict: str) -> ToolC
         if block.error is not None:
             raise NoCallError(*block.error)
         json = block.json
-        body = Envelope(block, json) if json is not None and json.is_body else None
+        body = Envelope(block, json) if json and json.is_body else None
         if block.name is None:
             take_name(block)
         if block.name is None:
@@ -87,7 +87,7 @@ def conclude(block: Block, end: int, text: str, base: int, strict: str) -> ToolC
 
 def _error(block: Block, end: int, failure: Failure, arguments: dict[str, Any]) -> CallError:
     json = block.json
-    if json is not None and json.unsure and failure.code is Code.INVALID_JSON:
+    if json and json.unsure and failure.code is Code.INVALID_JSON:
         failure = cut_off(block, end)
     if not block.discard and (json is None or json.element is not None):
         unfinished = [container.element for container in block.stack[1:]]

@@ -20,7 +20,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
-from itertools import chain
+from heapq import merge
 from typing import Final
 
 from xmltools import dialects
@@ -312,7 +312,8 @@ class ForeignCalls:
         beginnings = _beginnings(self._dialect, self._tools.names, self._own)
         found = (pattern.finditer(text) for lead, pattern in beginnings.items() if lead in text)
         self._text = text
-        self._found = sorted(chain.from_iterable(found), key=re.Match.start)[::-1]
+        self._all = merge(*found, key=re.Match.start)
+        self._found = next(self._all, None)
         prose = self._calls.shown
         handed = at = 0
         while True:
@@ -348,8 +349,11 @@ class ForeignCalls:
         attempt: ForeignCall | None = None
         size = len(self._text)
         stop = size - 2 * behind  # another call may begin before the name in an attempt
-        while (start := self._found[-1].start() if self._found else size) < max(at, stop):
-            found = self._found.pop()
+        while found := self._found:
+            start = found.start()
+            if start >= max(at, stop):
+                break
+            self._found = next(self._all, None)
             if start < at:
                 continue
             call = self._head(found, start) if found.lastgroup != "part" else (not attempt and self._part(found))
@@ -358,7 +362,7 @@ class ForeignCalls:
             if attempt := attempt or self._attempt(start):
                 stop = attempt.place
             at = (not attempt and call) or start + 1
-        return attempt, attempt.start if attempt else max(at, start - behind)
+        return attempt, attempt.start if attempt else max(at, (found.start() if found else size) - behind)
 
     def _head(self, found: re.Match[str], start: int) -> ForeignCall | int:
         """The call that was found at `start`, unless it is an attempt with a tag; otherwise where to go on."""
