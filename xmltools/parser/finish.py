@@ -91,7 +91,7 @@ def _error(block: Block, end: int, failure: Failure, arguments: dict[str, Any]) 
         failure = cut_off(block, end)
     if not block.discard and (json is None or json.element is not None):
         unfinished = [container.element for container in block.stack[1:]]
-        if block.leaf is not None:
+        if block.leaf:
             unfinished.append(block.leaf.element)
         complete = [child for child in block.arguments.children or [] if child not in unfinished]
         arguments = read_arguments(complete, block.guess_shape()).arguments

@@ -65,6 +65,8 @@ class HeldCalls:
             self._marker, self._tail = marker, ""
             self.is_thought = not (marker or is_late)
             self.is_shown |= prose.is_nested or (is_late and prose.marker != "" and prose.line.strip() != "")
+        else:
+            self.show()  # the calls before it are not the last
 
     def add(self, event: Event, text: str) -> None:
         """Take the event of text outside calls. How much white space follows the last of it does not matter."""

@@ -32,7 +32,7 @@ class JSONObject(JSONScanner):
             is_call=pairs is not None and pairs.python,
             marks=(pairs.quote, dialect.start + pairs.name, dialect.closer) if pairs and pairs.quote else (),
         )
-        if dialect.opener[1:2].isalpha():  # it may begin as a list or a word of JSON does
+        if dialect.opener.lstrip("[(")[:1].isalpha():  # it may begin as a list or a word of JSON does
             self.opener = dialect.opener
         self.start = start
         self.end = -1

@@ -361,7 +361,7 @@ class Block:
         self.in_list = False  # the body is one of a list of calls, whose end was not read
         # Reading.
         self.state: int = State.BODY
-        if dialect.pairs is not None:
+        if dialect.pairs:
             self.state = State.PAIRS_NAME
         elif self.is_tag:
             self.state = State.TOOL_TAG
@@ -495,7 +495,7 @@ class Block:
         if leaf is None or not leaf.exact or raw.kept > 2 * _LOOK_AHEAD + _WINDOW:
             # After an end there is nothing but white space: no opener is in it.
             raw.kept = _LOOK_BACK
-            if leaf is not None:
+            if leaf:
                 leaf.counted = max(leaf.counted, raw.end)
         text = raw.tail(raw.kept, 0)
         raw.clear()
