@@ -463,7 +463,7 @@ class Block:
         self.ending.aside.clear()
         self.ending.claimed.clear()
         self.ending.held_reader = None
-        if self.leaf is not None:
+        if self.leaf:
             self.leaf.path = self.leaf.reader = self.leaf.capture = None
 
     def end_early(self, place: int) -> None:
@@ -706,11 +706,11 @@ def skip_broken(block: Block, text: str, at: int) -> int:
     fields = f"closer{' end' * (ends_itself or dialect.many)}{' turn_ends' * (not dialect.has_end)}"
     fields += " thought_ends" * block.in_reasoning
     if not dialect.is_bare:
-        fields += f" any_opener key{' name' * own.pairs.bare}"
+        fields += f" any_opener key{' name any_name' * own.pairs.bare}"
     found = own.find(text, at, fields)
     field, start, end = found.lastgroup, found.start(), found.end()
     is_over: bool | None = True
-    if field in ("name", "any_opener"):
+    if field in ("name", "any_name", "any_opener"):
         is_over = dialect.is_sure or begins_any(own.forms, text, start, found[field])
     elif field == "end" and not ends_itself:
         # Another call in the same section, or the end of that, shows that this is the end.
