@@ -533,18 +533,18 @@ class Block:
 
     def emit_text(self, raw: str) -> None:
         """Decode plain text of the leaf."""
-        if self.leaf is not None and raw and (reader := self.leaf.reader) is not None:
+        if self.leaf and raw and (reader := self.leaf.reader) is not None:
             self.emit(reader.text(raw))
 
     def emit_cdata(self, raw: str) -> None:
         """Take content of a CDATA section of the leaf."""
-        if self.leaf is not None and self.leaf.reader is not None:
+        if self.leaf and self.leaf.reader is not None:
             self.emit(raw)
 
     def emit(self, text: str) -> None:
         """Decoded text of the leaf: it goes into the next delta, or is kept if it is a field's."""
         leaf, reading = self.leaf, self.reading
-        if leaf is not None and leaf.capture is not None:
+        if leaf and leaf.capture is not None:
             leaf.capture = (leaf.capture + text)[:_CAPTURE_LENGTH]
             return
         if reading.told:
@@ -558,7 +558,7 @@ class Block:
         """Make an event of the text that was decoded."""
         reading, leaf = self.reading, self.leaf
         if reading.delta:
-            if leaf is not None and leaf.path is not None:
+            if leaf and leaf.path is not None:
                 reading.events.append(ArgumentDelta.make(leaf.path, "".join(reading.delta)))
             reading.delta.clear()
 
