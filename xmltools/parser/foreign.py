@@ -317,29 +317,30 @@ class ForeignCalls:
         prose = self._calls.shown
         handed = at = 0
         while True:
-            if call := self._call:
+            call = self._call
+            if call:
                 at = self._read_on(call, at, behind)
                 if self._call is call:
                     return handed, at
                 continue
-            call, start = self._find(at if self._left else len(text), behind)
-            if call is None:
+            begun, start = self._find(at if self._left else len(text), behind)
+            if begun is None:
                 return handed, start
             prose.take(text[handed:start])
             handed = start
             if text[start] == "`":
-                call.is_fenced = True
+                begun.is_fenced = True
                 is_shown = not prose.may_open_fence
             else:
                 prose.settle()
-                call.is_fenced = prose.fence != ""
-                is_shown = prose.may_hide or (call.is_fenced and (call.is_attempt or text[start] == "{"))
+                begun.is_fenced = prose.fence != ""
+                is_shown = prose.may_hide or (begun.is_fenced and (begun.is_attempt or text[start] == "{"))
             if is_shown:
-                at = max(call.place, start + 1)
+                at = max(begun.place, start + 1)
             else:
-                at = start if call.trial else call.place
-                call.start += self.at
-                self._call = call
+                at = start if begun.trial else begun.place
+                begun.start += self.at
+                self._call = begun
 
     # -- the beginning of a call --------------------------------------------------------------------------------------
 
