@@ -137,7 +137,7 @@ def _find_tool(block: Block) -> tuple[str, ObjectShape | None]:
 def _refuse_lost(block: Block, shape: ObjectShape | None) -> None:
     """Fail if nothing but text, or a tag with attributes, is where arguments belong."""
     lost = block.lost
-    if block.arguments.children or block.json is not None or not (shape is None or shape.properties):
+    if block.arguments.children or block.json or not (shape is None or shape.properties):
         return
     what = "an attribute" if block.reading.text[lost - block.base] == "<" else "text"
     message = f"there is {what} where the arguments belong, and no argument"
