@@ -19,7 +19,7 @@ def open_cdata(block: Block, leaf: Leaf, opened: str, at: int) -> int:
     """At `opened`, which begins a section. Returns the place after it."""
     if opened != CDATA_OPEN:
         block.note(Code.CDATA_CASE, block.base + at, f"{opened} was read as CDATA", leaf.start)
-    if leaf.reader is not None:
+    if leaf.reader:
         block.emit(leaf.reader.open_cdata())
     leaf.counted = block.base + at + len(opened)
     if not block.discard:

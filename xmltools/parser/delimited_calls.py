@@ -99,7 +99,7 @@ def _read_name(block: Block, text: str, at: int, start: int) -> tuple[str | None
         return text[start:after].strip(SPACES), after
     broken = f"\r\n{'<' * (not pairs.name_pattern)}{'{' * pairs.json}"
     space = r"\r?" if has_break else rf"(?:[\r\n]{SPACE})?+"
-    opener = block.dialect.opener or "\0"
+    opener = block.dialect.opener or "\0"  # which no name holds
     fields = f"name_end{' brace' * pairs.json}{' key end' * pairs.may_lack_name_end}"
     found = ask(block, start, fields, before(pairs.name_end, broken) + space)
     if found and opener not in found[1]:

@@ -336,7 +336,7 @@ def _begins_unread(block: Block, text: str, at: int) -> bool:
     # What is left of a delimiter, or one that may not come here.
     if len(text) - here < block.delimiters.longest and not block.reading.final:
         raise UndecidedError
-    if block.delimiters.begins.match(text, here) or ask(
+    if block.delimiters.remains.match(text, here) or ask(
         block, here, ENDS + " any_key any_value_end", _DAMAGED, final=True
     ):
         return True

@@ -134,7 +134,7 @@ class Delimiters:
         self.half_end = re.escape(end[: len(end) // 2 + 1])
         """A pattern of the beginning of the delimiter after a value, by which it is known."""
         others = [*filter(None, (pairs.key, pairs.name, pairs.end, dialect.opener, dialect.closer))]
-        self.begins = re.compile("|".join(part for each in others for part in _left_of(each)), re.DOTALL)
+        self.remains = re.compile("|".join(part for each in others for part in _left_of(each)), re.DOTALL)
         """A pattern of what is left of what may come after that, by which each is known."""
         self.longest = max(map(len, others), default=0)
         """Characters of the longest of these."""

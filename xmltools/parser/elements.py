@@ -95,7 +95,7 @@ def read_markup(block: Block, text: str, at: int) -> int:
     """State: where an element, a comment or an end tag may come."""
     reading, dialect, depth = block.reading, block.dialect, len(block.stack)
     is_inside = 1 < depth <= reading.limits.depth and not block.is_tag
-    while (clean := CLEAN_TAG.match(text, at)) is not None:
+    while clean := CLEAN_TAG.match(text, at):
         slash, name, value = clean.groups()
         end = clean.end(2) + 1
         start = end - len(name) - 2

@@ -48,7 +48,7 @@ def conclude(block: Block, end: int, text: str, base: int, strict: str) -> ToolC
     try:
         if not block.discard:
             _read_leaves(block)
-        if block.error is not None:
+        if block.error:
             raise NoCallError(*block.error)
         json = block.json
         body = Envelope(block, json) if json and json.is_body else None
@@ -115,7 +115,7 @@ def _find_tool(block: Block) -> tuple[str, ObjectShape | None]:
     if toolbox is None:
         return named or default, None
     name = block.name or ""
-    if (found := toolbox.find_plain(name, named, default)) is not None:
+    if found := toolbox.find_plain(name, named, default):
         return found
     names_servers = block.dialect.server_name or block.dialect.json_server_name
     found = toolbox.find(name, named, default)
@@ -174,7 +174,7 @@ def _read_arguments(block: Block, end: int, body: Envelope | None, shape: Object
         is_usual = block.dialect.body is not _ELEMENTS
         depth = block.reading.limits.depth
         return read_arguments(children, shape, depth=depth, json_is_usual=is_usual, tool=block.name or "")
-    if body is not None:
+    if body:
         value = body.arguments(shape or ANY)
     elif children:
         message = "there are elements beside the JSON object in the arguments"

@@ -54,7 +54,7 @@ def begin_json_arguments(block: Block, at: int, start: int, *, is_usual: bool = 
     if not (block.delimiters.pairs.json or is_usual):
         block.note(Code.JSON_ARGUMENTS, block.base + at, "the arguments were read from JSON")
     block.json = JSONObject(block.base + start, block.dialect, block.reading.limits.depth)
-    if block.dialect.pairs is not None and block.stack[0].path is not None:
+    if block.dialect.pairs and block.stack[0].path is not None:
         block.json.begin_deltas(block.shape, ())
     block.state = State.JSON
 
@@ -103,7 +103,7 @@ def _may_lack_brace(block: Block, json: JSONObject, text: str, at: int) -> bool:
 
 def _take_name(block: Block, json: JSONObject) -> None:
     """The names in a JSON body so far: those of the tool and of its server."""
-    if block.name is not None or block.proposed is not None:  # if the opener has the name this may be an argument
+    if block.name is not None or block.proposed:  # if the opener has the name this may be an argument
         return
     for key, value in json.names.items():
         value = decode_escapes(value or "", '"').strip(SPACES)

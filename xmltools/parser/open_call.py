@@ -202,7 +202,7 @@ class Leaf:
         if self.literal < 0:
             self.literal = place
         self.pasted = self.pasted or pasted
-        if self.reader is not None:
+        if self.reader:
             self.reader.literal = True
 
 
@@ -533,12 +533,12 @@ class Block:
 
     def emit_text(self, raw: str) -> None:
         """Decode plain text of the leaf."""
-        if self.leaf and raw and (reader := self.leaf.reader) is not None:
+        if self.leaf and raw and (reader := self.leaf.reader):
             self.emit(reader.text(raw))
 
     def emit_cdata(self, raw: str) -> None:
         """Take content of a CDATA section of the leaf."""
-        if self.leaf and self.leaf.reader is not None:
+        if self.leaf and self.leaf.reader:
             self.emit(raw)
 
     def emit(self, text: str) -> None:
@@ -605,7 +605,7 @@ class Block:
         """The tool is named, in the element whose content starts at `place`."""
         self.name = name
         self.name_start = place
-        if self.reading.on_name is not None:
+        if self.reading.on_name:
             self.reading.on_name(self)
 
     def tool_named(self, name: str) -> str | None:

@@ -293,20 +293,7 @@ class Outside:
         if prose.is_escaped or prose.quoted:
             return self.emit_text(text, lead, at + 1)
         if word in starts.strays:
-            end = at + len(word)
-            is_first = self._is_blank and not self.held.is_waiting
-            is_stray = word in starts.dialect.strays or (is_first and word in self._edges)
-            if word in starts.dialect.frame[1:]:  # it frames the reply if nothing comes after it
-                token = read_mark(text, skip_space(text, end), starts.dialect.turn_ends)
-                if token is MORE and not calls.final:
-                    return -1
-                is_stray = token is not NO
-            if is_stray and not (lead < at or prose.may_hide or prose.fence or self._foreign.is_open):
-                self._skip(text, at, end)
-                self.is_after = self._is_blank and starts.dialect.layout
-                self._is_blank = self._is_blank and word in starts.dialect.strays  # what frames a reply does so once
-                return end
-            return self.emit_text(text, lead, max(at, lead + 1))
+            return self._read_stray(text, at, lead, word)
         is_call = bool(forms_at(starts.calls, word) or forms_at(starts.others, word))
         calls.counts_others = starts.others != {} and not (self._is_copied or self._foreign.is_open)
         start = calls.find(text, at, word) if is_call else self._find_region(text, at, word)
@@ -335,6 +322,24 @@ class Outside:
         self._skip(text, lead, at)
         self.opening = Opening(calls.base + at, max(end - at, 0), word, dialect)
         return at
+
+    def _read_stray(self, text: str, at: int, lead: int, word: str) -> int:
+        """A token without a call at `at`, or what frames the reply if nothing comes before it, or after it."""
+        dialect = self._starts.dialect
+        end = at + len(word)
+        is_first = self._is_blank and not self.held.is_waiting
+        is_stray = word in dialect.strays or (is_first and word in self._edges)
+        if word in dialect.frame[1:]:  # it frames the reply if nothing comes after it
+            token = read_mark(text, skip_space(text, end), dialect.turn_ends)
+            if token is MORE and not self.calls.final:
+                return -1
+            is_stray = token is not NO
+        if is_stray and not (lead < at or self._prose.may_hide or self._prose.fence or self._foreign.is_open):
+            self._skip(text, at, end)
+            self.is_after = self._is_blank and dialect.layout
+            self._is_blank = self._is_blank and word in dialect.strays  # what frames a reply does so once
+            return end
+        return self.emit_text(text, lead, max(at, lead + 1))
 
     # -- reasoning -------------------------------------------------------------------------------------------------
 

@@ -384,7 +384,7 @@ class Parser:
         """Another call begins, at `place` in the stream, in the block that has ended."""
         is_held, dialect = self._held.is_waiting, ended.dialect
         self._outside.end_text()
-        if is_held and not self._held.is_waiting:  # what counts no more than the call before it
+        if is_held and not self._held.is_waiting:  # those before it were only shown
             self._held.hold(place, self._outside.calls.shown, dialect.is_bare)
         block = self._open_block(Opening(place, 0, dialect.block, dialect), "", 0)
         if dialect.many:

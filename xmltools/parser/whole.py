@@ -46,7 +46,7 @@ def read_call(
 ) -> ToolCall | None:
     """Return the call of the block whose opener is `at` in `text`, whose first character is at `base` in the reply, in
     this form. None if it is not clean."""
-    if form.slip is not None:
+    if form.slip:
         return None
     is_element = form.body is _ELEMENTS
     has_json = form.body is _JSON
