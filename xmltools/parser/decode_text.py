@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from xmltools.syntax.markup import SPACES, decode_entities, partial_entity
+from xmltools.syntax.markup import CUT_REFERENCE, SPACES, decode_entities
 from xmltools.syntax.rope import Rope
 
 _SHORT: Final = 256
@@ -57,10 +57,11 @@ class TextReader:
                 raw = self._end_blank(raw)
             self.idle = True
         has_entities = "&" in raw and not self.literal
-        if has_entities and (place := partial_entity(raw)) < len(raw):
-            self.cut = raw[place:]
+        # Most ampersands need no match: the next character says that nothing is cut off.
+        if has_entities and raw[(last := raw.rfind("&")) + 1 : last + 2] in "#aglq" and CUT_REFERENCE.match(raw, last):
+            self.cut = raw[last:]
             self.idle = False
-            raw = raw[:place]
+            raw = raw[:last]
         elif raw[-1] <= " " and (place := _last_break(raw)) < len(raw):
             if len(raw) - place < _SHORT:
                 self.cut = raw[place:]

@@ -104,7 +104,7 @@ def _read_end(block: Block, leaf: Leaf, text: str, at: int) -> int:
         return found.end()
     ending = block.own_ending()
     if field in ("any_name", "any_opener"):
-        # Before an argument it stands for something else: that claims an end by itself.
+        # Right before an argument it does not begin an example: the argument claims an end by itself.
         begins = not ask(block, found.end(), "key", SPACE) and _begins_call(block, block.delimiters.forms, found)
         if begins and (leaf.lacks_mark or not leaf.shape.exact):
             return _refuse(block, leaf, at, f"another call begins in the value of {leaf.tag!r}")

@@ -534,7 +534,8 @@ class Block:
     def emit_text(self, raw: str) -> None:
         """Decode plain text of the leaf."""
         if self.leaf and raw and (reader := self.leaf.reader):
-            self.emit(reader.text(raw))
+            is_direct = reader.idle and raw[-1] > " " and "&" not in raw
+            self.emit(raw if is_direct else reader.text(raw))
 
     def emit_cdata(self, raw: str) -> None:
         """Take content of a CDATA section of the leaf."""

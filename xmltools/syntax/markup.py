@@ -93,8 +93,10 @@ _REFERENCE = late_pattern(f"&{_NUMBER}|{'|'.join(_NAMED)}")
 _LIKE_ENTITY = "#?[0-9A-Za-z]{1,32};"
 _BARE = re.compile(f"&(?!{_LIKE_ENTITY})")
 _UNKNOWN = re.compile(f"&(?!(?:lt|gt|amp|quot|apos);|{_NUMBER}){_LIKE_ENTITY}")
-_CUT_REFERENCE = re.compile(r"&(?:[lg]t?|a(?:mp?|p(?:os?)?)?|q(?:u(?:ot?)?)?|#(?:[0-9]{0,10}|x[0-9a-fA-F]{0,8}))?\Z")
-_REFERENCE_LENGTH = 13
+CUT_REFERENCE: Final = re.compile(
+    r"&(?:[lg]t?|a(?:mp?|p(?:os?)?)?|q(?:u(?:ot?)?)?|#(?:[0-9]{0,10}|x[0-9a-fA-F]{0,8}))?\Z"
+)
+"""A reference that the end of a text cuts off."""
 
 _CONTROLS = tuple(chr(code) for code in range(32) if chr(code) not in "\t\n\r")
 _FORBIDDEN = late_pattern(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
@@ -315,12 +317,6 @@ def _character(found: re.Match[str]) -> str | None:
     """The character of a numeric reference; None if XML has no such character."""
     code = int(found[1]) if found[1] else int(found[2], 16)
     return None if code > 0x10FFFF or _FORBIDDEN.match(chr(code)) else chr(code)
-
-
-def partial_entity(text: str) -> int:
-    """Where a reference starts that the end of `text` cuts off; the length of `text` if there is none."""
-    found = _CUT_REFERENCE.search(text, max(len(text) - _REFERENCE_LENGTH, 0))
-    return found.start() if found else len(text)
 
 
 def find_ampersands(text: str, start: int, end: int) -> tuple[int, int]:
