@@ -7,8 +7,8 @@ from typing import Final
 
 from xmltools.errors import Code
 from xmltools.parser.end_tags import continue_cdata, end_section, is_next_section, meet_candidate
-from xmltools.parser.open_call import AROUND, CALL, OWN, Block, Leaf, State
-from xmltools.syntax.markup import CDATA_OPEN, MORE, NO, read_cdata_open, read_end_tag
+from xmltools.parser.open_call import AROUND, CALL, OTHER, OWN, Block, Leaf, State
+from xmltools.syntax.markup import CDATA_OPEN, MORE, NO, SPACES, Tag, read_cdata_open, read_end_tag
 
 _LONG: Final = 4096
 _NEXT: Final = re.compile(r"<|\]\]>|\]\]?\Z")
@@ -90,5 +90,25 @@ def read_cdata_tail(block: Block, leaf: Leaf, text: str, at: int) -> int:
         ends = is_next_section(block, leaf, block.base + at + len(opened)) if opened else NO
     if ends is MORE:
         return -1
+    if not ends and (place := _lost_end(block, leaf, text, at)):
+        return place
     (end_section if ends else continue_cdata)(block, leaf)
     return at
+
+
+_DAMAGED: Final = re.compile(rf"<([^<>{SPACES}]{{0,64}})>?")
+
+
+def _lost_end(block: Block, leaf: Leaf, text: str, at: int) -> int:
+    """At the `<` after a `]]>`: the place after what is there instead of the end tag of the leaf, perhaps nothing, if
+    what follows that may show it; or 0."""
+    around, found = block.stack[-1].shape, _DAMAGED.match(text, at)
+    is_after = not block.source_of(block.ending.section + 3, block.base + at).strip(SPACES)
+    if not (found and is_after and leaf.exact) or around.knows(" ", ""):  # such an element may hold any other
+        return 0
+    end, name = found.end(), found[1]
+    if end == len(text) and not block.reading.final:
+        return -1
+    if around.knows(name, leaf.tag) and (around.is_list or name != leaf.tag):
+        end = at
+    return meet_candidate(block, leaf, text, at, Tag(text[at:end], end, False), OTHER)

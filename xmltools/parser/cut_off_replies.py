@@ -3,6 +3,7 @@ and the error of any other (protocol, 4.9 and 7.1)."""
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from xmltools.dialects import Dialect, hint_of
@@ -12,7 +13,7 @@ from xmltools.parser.delimited_values import choose_value_end
 from xmltools.parser.end_tags import confirm_end
 from xmltools.parser.open_call import CALL, OWN, Block, Failure, Leaf, State
 from xmltools.syntax.embedded_markup import Closers, find_line_opener
-from xmltools.syntax.markup import SPACES, read_end_tag
+from xmltools.syntax.markup import NO, SPACES, read_end_tag, read_name
 
 _MOST_CHOSEN: Final = 16
 """Ends of values that are chosen in a reply. Each costs a second look at the text after it."""
@@ -59,7 +60,7 @@ def _choose_end(block: Block, leaf: Leaf, text: str) -> int | None:
     start, sections, claimed = block.start, leaf.sections, block.ending.claimed
     section = sections[-1] - start if len(sections) % 2 else -1
     if section < 0 and not claimed:
-        return None
+        return _find_call(block, leaf, text)
     tag = leaf.tag
     closers = Closers(text, leaf.start - start, block.dialect.block, block.arguments_tag)
     ends = [end for end in claimed if closers.unclaimed(end.place - start) == 1]
@@ -82,8 +83,8 @@ def _choose_end(block: Block, leaf: Leaf, text: str) -> int | None:
         return chosen.after - start
     else:
         place = last = closers.last_unclaimed(claimed[-1].place - start) if claimed else -1
-        if last < 0 or ends:
-            return None  # those are the ends of whole examples: the reply was cut off after one
+        if last < 0 or ends:  # those are the ends of whole examples: the reply was cut off after one
+            return _find_call(block, leaf, text)
         message = f"it is not clear where the value of <{tag}> ends: it contains tags of other calls"
         hint = f"Put the whole value of <{tag}> in <![CDATA[...]]>, and write ]]> in it as ]]]]><![CDATA[>."
     opener = find_line_opener(text, last, block.dialect.block)
@@ -91,6 +92,26 @@ def _choose_end(block: Block, leaf: Leaf, text: str) -> int | None:
     block.fail(code, message, start + place, hint)
     block.done = True
     return opener if opener >= 0 else len(text)
+
+
+_BETWEEN: Final = re.compile(rf"[{SPACES}]*\n[^<]{{0,200}}(?:<[^<>]{{0,100}}(?=<))?")
+_LAST_TAG: Final = re.compile(rf"</([^{SPACES}<>/]+)>[^<]{{0,300}}\Z")
+
+
+def _find_call(block: Block, leaf: Leaf, text: str) -> int | None:
+    """The place of the call after the end tag of the leaf, if that was the first markup in it (protocol, 7.1a)."""
+    place = leaf.literal - block.start
+    tag = read_end_tag(text, place) if place >= 0 else NO
+    found = _BETWEEN.match(text, tag.end) if tag and tag.name == leaf.tag else None
+    last = found and _LAST_TAG.search(text)
+    if not (found and last and block.names_block(last[1])):
+        return None
+    place = found.end()
+    name = read_name(text, place + 1)
+    if not (isinstance(name, str) and block.names_block(name) and block.opens_block(text, place, name)):
+        return None
+    block.meet_opener(block.start + place)
+    return place
 
 
 def _find_own_end(text: str, tag: str, at: int, start: int) -> int:

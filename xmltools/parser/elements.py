@@ -268,12 +268,17 @@ def _declaration(block: Block, text: str, at: int) -> int:
             return _malformed(block, at)
         block.give_up(Code.FORBIDDEN_MARKUP, f"the declaration at character {place} is not allowed there", place)
         return at + 2
-    if top.is_arguments and not top.element.children and block.json is None and not block.too_deep:
+    start = skip_space(text, at + len(opened))
+    if start == len(text) and start - at < _STRAY_LENGTH and not block.reading.final:
+        return -1
+    if text.startswith("{", start) and top.is_arguments and not (top.element.children or block.json or block.too_deep):
         # A JSON object in CDATA: read as a leaf, so that the end of the section is found by the rules for values.
         block.note(Code.JSON_ARGUMENTS, place, "the arguments were read from JSON")
         begin_json_leaf(block, place)
         return at
     block.note(Code.STRAY_TEXT, place, "CDATA between elements was skipped")
+    if top.is_arguments and not block.arguments_closed:
+        block.lost = place
     block.state = State.STRAY_CDATA
     return at + len(opened)
 

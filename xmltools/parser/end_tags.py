@@ -155,6 +155,8 @@ def confirm_end(block: Block, leaf: Leaf, candidate: Candidate) -> None:
         ending.ended_around[leaf.tag] = candidate.name
     elif kind == CALL:
         _refuse_garbage(block, leaf, place)
+    elif kind == OTHER and not candidate.name:
+        block.note_missing(f"</{leaf.tag}>", place, leaf.start)
     elif kind == OTHER:
         block.note(Code.MISMATCHED_END_TAG, place, f"another end tag closed <{leaf.tag}>", leaf.start)
     elif candidate.spaced:

@@ -139,7 +139,8 @@ def _refuse_lost(block: Block, shape: ObjectShape | None) -> None:
     lost = block.lost
     if block.arguments.children or block.json or not (shape is None or shape.properties):
         return
-    what = "an attribute" if block.reading.text[lost - block.base] == "<" else "text"
+    is_tag = re.match("<(?!!)", block.reading.text[lost - block.base :][:2])
+    what = "an attribute" if is_tag else "text"
     message = f"there is {what} where the arguments belong, and no argument"
     hint = f"Write each argument as an element of its own in <{block.dialect.arguments}>: <path>a.py</path>."
     raise NoCallError(Code.MALFORMED_MARKUP, message, lost, hint)

@@ -33,31 +33,39 @@ def _opener(block: str) -> str:
 @lru_cache(maxsize=32)
 def _tags(block: str, arguments: str) -> re.Pattern[str]:
     """Openers of blocks (group 1), and their end tags, with the end tag of arguments before them, or which are those
-    themselves (group 2); start tags of arguments (group 3), and end tags of theirs alone (group 4)."""
+    themselves (group 2); start tags of arguments (group 3), and end tags of theirs alone (group 4);
+    openers of sections (group 5)."""
     name, end = re.escape(arguments), rf"{re.escape(block)}{_W}*>"
     # The element of the call may hold the arguments itself.
     ends = f"(/{end})" if block == arguments else rf"/(?:({name}{_W}*>){_W}*</)?{end}"
-    return re.compile(rf"<(?:({_opener(block)})|{ends}|({name}{_W}*>)|(/{name}{_W}*>))")
+    return re.compile(rf"<(?:({_opener(block)})|{ends}|({name}{_W}*>)|(/{name}{_W}*>)|(!\[(?i:CDATA)\[))")
 
 
 def count_open(
     text: str, at: int, end: int, stop: int, count: int, words: tuple[str, str] | None = None
 ) -> tuple[int, int]:
     """How many examples are open at `end`, if `count` are open `at` a place before: blocks, or (without `words`) CDATA
-    sections. Nothing is looked at from `stop` on. Also returns the place after what was counted: `end`, or the end of a
-    tag in which `end` is."""
+    sections. The number is negative inside a section of a block, where no tag counts. Nothing is looked at from `stop`
+    on. Also returns the place after what was counted: `end`, or the end of a tag in which `end` is."""
     if not count:  # an opener that begins before `end` has its first characters before the end of these
         last = min(end + len(CDATA_OPEN) - 1, stop)
         if text.rfind(f"<{words[0]}", at, last) < 0 if words else not _has_section(text, at, last):
             return 0, end
-    place = end
-    for found in (_tags(*words) if words else _SECTIONS).finditer(text, at, stop):
-        if found.start() >= end:
-            break
-        if found.lastindex is None or found.lastindex <= 2:
+    pattern = _tags(*words) if words else _SECTIONS
+    while True:
+        if count < 0:
+            at = text.find("]]>", at, stop) + 3
+            if not 3 <= at < end + 3:
+                return count, end
+            count = -count
+        found = pattern.search(text, at, stop)
+        if found is None or found.start() >= end:
+            return count, max(at, end)
+        at, kind = found.end(), found.lastindex or 2
+        if kind <= 2:
             count = count + 1 if found[1] else max(count - 1, 0)
-            place = max(place, found.end())
-    return count, place
+        elif kind == 5:
+            count = -count
 
 
 def _has_section(text: str, at: int, last: int) -> bool:
@@ -89,8 +97,13 @@ class Closers:
         whole: list[tuple[int, int]] = []  # those that have arguments of their own
         openers: list[int] = []
         arguments_of = -1  # the innermost opener, while arguments of its own are open
-        for found in _tags(block, arguments).finditer(text, at):
-            if found[1]:
+        last = text.rfind("]]>", at)
+        while found := _tags(block, arguments).search(text, at):
+            at = found.end()
+            if found[5]:
+                if openers and at <= last:
+                    at = text.find("]]>", at) + 3
+            elif found[1]:
                 openers.append(found.start())
             elif found[4]:
                 arguments_of = -1
