@@ -92,7 +92,7 @@ def read_start(dialect: Dialect, text: str, at: int, mark: str, *, fences: bool 
     except UndecidedError:
         return MORE
     if head is None:
-        return pairs.may_lack_name_end and own.look(text, name.end(), "key end", NAME + SPACE) and -1
+        return pairs.may_lack_name_end and own.look(text, name.end(), "key end", NAME + LAYOUT) and -1
     fields = "brace" if pairs.json else "members tag_mark key end object"
     return ((head.is_empty and pairs.name_attribute != "") or own.look(text, head.after, fields, SPACE)) and -1
 
