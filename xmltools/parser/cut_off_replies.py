@@ -31,7 +31,7 @@ def end_in_call(block: Block, rest: str, end: int, chosen: int) -> str | None:
         source.append(rest)
         text, again = source.take(), None
         if leaf and not block.error and chosen < _MOST_CHOSEN:
-            block.base, block.reading.text = block.start, text
+            block.base, block.text = block.start, text
             again = _choose_end(block, leaf, text)
         source.end = end if again is None else block.start + again
         source.append(text[:again])
@@ -135,7 +135,7 @@ def ends_complete(block: Block, rest: str, place: int) -> bool:
     """At the end of the reply: is the end tag, or the rest of it, all that is missing? `rest`, which is at `place` in
     the stream, was not consumed."""
     dialect, json, leaf, state = block.dialect, block.json, block.leaf, block.state
-    pairs = block.delimiters.pairs
+    pairs = block.pairs
     if block.in_list and dialect.is_bare:
         return False  # a list without marks counts if it is whole
     # A call between other delimiters is not an element.

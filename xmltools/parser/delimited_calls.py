@@ -44,7 +44,7 @@ def read_pairs(block: Block, text: str, at: int) -> int:
 
 def _begin_call(block: Block, text: str, at: int) -> int:
     """The name of the tool, or its delimiter, is at `at`."""
-    pairs, start = block.delimiters.pairs, at
+    pairs, start = block.pairs, at
     if pairs.python and text[at] in "[,":
         block.in_list = True
         return at + 1
@@ -80,7 +80,7 @@ def _begin_call(block: Block, text: str, at: int) -> int:
 def _read_name(block: Block, text: str, at: int, start: int) -> tuple[str | None, int]:
     """The name that begins at `start`, after the delimiter at `at`, and the place after it; None, and the place where
     reading goes on, if it has no end."""
-    pairs = block.delimiters.pairs
+    pairs = block.pairs
     has_break, mark = pairs.name_end[:1].isspace(), pairs.name_end.rstrip()
     if not (has_break and mark and text.startswith(mark, start)):
         start = skip_space(text, start)
@@ -130,7 +130,7 @@ def _read_name(block: Block, text: str, at: int, start: int) -> tuple[str | None
 
 def _skip_to_name(block: Block, text: str, at: int) -> int:
     """The text in the block, at `at`, before its call: the block's end, or stray text."""
-    delimiter = block.delimiters.pairs.name
+    delimiter = block.pairs.name
     found = ask(block, at, "fillers key nameless", "", final=True)
     if found and found.lastgroup == "fillers":
         return found.end()
@@ -149,7 +149,7 @@ def _skip_to_name(block: Block, text: str, at: int) -> int:
 def _find_call(block: Block, text: str, at: int) -> int:
     """The place of the next call in the block, perhaps without a name, or of the block's end, if it is near, or -1:
     text before it is skipped, unless it begins another block, or ends the reasoning that the block is in."""
-    dialect, pairs, stop = block.dialect, block.delimiters.pairs, at + MAX_STRAY
+    dialect, pairs, stop = block.dialect, block.pairs, at + MAX_STRAY
     delimiters = filter(None, (pairs.name, pairs.key, dialect.closer, *dialect.fillers))
     places = [place for each in delimiters if (place := text.find(each, at, stop + len(each))) >= 0]
     if places:
@@ -161,14 +161,14 @@ def _find_call(block: Block, text: str, at: int) -> int:
         if place > at:
             block.note(Code.STRAY_TEXT, block.base + at, f"skipped {text[at:place].strip(SPACES)!r:.60}")
         return place
-    if len(text) <= stop + MAX_STRAY and not block.reading.final:
+    if len(text) <= stop + MAX_STRAY and not block.final:
         raise UndecidedError
     return -1
 
 
 def _read_argument(block: Block, text: str, at: int) -> int:
     """An argument, or the end of the arguments, is at `at`."""
-    pairs = block.delimiters.pairs
+    pairs = block.pairs
     is_begun = bool(block.fields) or block.json is not None
     if not is_begun and text[at] == ("(" if pairs.python else "{"):
         begin_json_arguments(block, at, at)
@@ -235,7 +235,7 @@ def _end_call(block: Block, text: str, at: int, here: int) -> int:
         block.done = True
         return found.end()
     begins = begins_python(text, here) if found is NO and own.pairs.python else found
-    if begins is MORE and not block.reading.final:
+    if begins is MORE and not block.final:
         raise UndecidedError
     if is_bare:
         block.done = True

@@ -24,8 +24,8 @@ _VALUE: Final = "value key key_end value_end end closer opener"
 def ask(block: Block, at: int, fields: str, gap: str = LAYOUT, *, final: bool = False) -> Delimiter | None:
     """The first of the delimiters in these fields that comes at `at`, after `gap`. `final`: at the end of the reply,
     the part of a delimiter is none."""
-    found = block.delimiters.look(block.reading.text, at, fields, gap)
-    if found is MORE and not (final and block.reading.final):
+    found = block.delimiters.look(block.text, at, fields, gap)
+    if found is MORE and not (final and block.final):
         raise UndecidedError
     return found or None
 
@@ -33,8 +33,8 @@ def ask(block: Block, at: int, fields: str, gap: str = LAYOUT, *, final: bool = 
 def follows(block: Block, at: int, fields: str, *, is_cut: bool = True) -> bool:
     """Does one of the delimiters, or the end of the reply, follow at `at`? `is_cut`: the part of a delimiter with which
     the reply ends counts too."""
-    final = block.reading.final
-    found = block.delimiters.look(block.reading.text, at, fields + " nothing" * final)
+    final = block.final
+    found = block.delimiters.look(block.text, at, fields + " nothing" * final)
     if found is MORE and not final:
         raise UndecidedError
     return bool(found) or (is_cut and found is MORE)
@@ -42,12 +42,12 @@ def follows(block: Block, at: int, fields: str, *, is_cut: bool = True) -> bool:
 
 def read_key(block: Block, begins: Delimiter) -> Head | None:
     """The argument that begins with this delimiter, if one does."""
-    pairs, start = block.delimiters.pairs, begins.end()
+    pairs, start = block.pairs, begins.end()
     if pairs.tag_mark:
-        tag = tag_at(pairs.tag_mark, block.reading.text, begins.end(1))
+        tag = tag_at(pairs.tag_mark, block.text, begins.end(1))
         return Head(tag[2], tag.end()) if tag and not tag[1] and is_valid_name(tag[2]) else None
     if pairs.key_attribute:
-        head = block.delimiters.read_head("key_end", pairs.key_attribute, block.reading.text, start)
+        head = block.delimiters.read_head("key_end", pairs.key_attribute, block.text, start)
         return head if head and not head.is_empty and is_valid_name(head.name) else None
     gap = before(pairs.key_end, "<")
     ended = ask(block, start, "key_end value key", gap)
@@ -66,7 +66,7 @@ def read_key(block: Block, begins: Delimiter) -> Head | None:
 
 def _read_value_start(block: Block, name: str, after: int, missing: str, kind: str | None = None) -> Head | None:
     """The delimiters after the name of an argument, up to the one before its value. `kind`: a type came before."""
-    own, text = block.delimiters, block.reading.text
+    own, text = block.delimiters, block.text
     begins = ask(block, after, _VALUE if kind is not None else f"kind_start {_VALUE}")
     if begins and begins.lastgroup == "kind_start":
         ends = ask(block, begins.end(), "kind_end", f"(?s:.){{0,{NAME_LENGTH}}}?")
@@ -78,7 +78,7 @@ def _read_value_start(block: Block, name: str, after: int, missing: str, kind: s
     if begins:
         return Head(name, begins.end(), missing, kind or "", is_broken) if begins.lastgroup == "value" else None
     opens = _OPEN_LIKE.match(text, here)
-    if opens and opens.end() == len(text) and not block.reading.final and opens.end() - here < NAME_LENGTH:
+    if opens and opens.end() == len(text) and not block.final and opens.end() - here < NAME_LENGTH:
         raise UndecidedError
     is_other = here - after > OPENER_SPACE or (opens is not None and own.stands_for(opens[1]))
     return None if is_other else Head(name, here, own.pairs.value, "", is_broken)
@@ -86,7 +86,7 @@ def _read_value_start(block: Block, name: str, after: int, missing: str, kind: s
 
 def begin_pair(block: Block, begins: Delimiter) -> int:
     """An argument begins with this delimiter, which has no field if it stands for the right one: enter its value."""
-    pairs, top, at = block.delimiters.pairs, block.stack[-1], begins.end(1)
+    pairs, top, at = block.pairs, block.stack[-1], begins.end(1)
     place = block.base + at
     key = read_key(block, begins)
     if key is None:
@@ -135,7 +135,7 @@ def begin_pair(block: Block, begins: Delimiter) -> int:
 
 def after_break(block: Block, at: int) -> int:
     """The place after a line break at `at` that lays out a value."""
-    line_break = ask(block, at, "line_break", "") if block.delimiters.pairs.framing else None
+    line_break = ask(block, at, "line_break", "") if block.pairs.framing else None
     return line_break.end() if line_break else at
 
 

@@ -36,7 +36,7 @@ _KEY_WORD = late_pattern(r"[^\s<>=\"'/]+")
 
 def read_pair_value(block: Block, leaf: Leaf, text: str, at: int) -> int:
     """State: in a value."""
-    pairs = block.delimiters.pairs
+    pairs = block.pairs
     found = (SECTION_END if leaf.decided else block.delimiters.in_value(leaf.tag[0])).search(text, at)
     place = kept = found.start() if found else len(text)
     if block.delimiters.has_breaks and not leaf.decided:  # a line break before the end may be no part of the value
@@ -68,7 +68,7 @@ def _read_section_end(block: Block, leaf: Leaf, text: str, at: int) -> int:
 
 def _read_tag(block: Block, leaf: Leaf, text: str, at: int) -> int:
     """The place after the tag with its token at `at`, which ends an argument that may hold elements, or is content."""
-    pairs, place = block.delimiters.pairs, block.base + at
+    pairs, place = block.pairs, block.base + at
     tag = tag_at(pairs.tag_mark, text, at)
     if text.startswith(pairs.end, at) and follows(block, at + len(pairs.end), "closer name"):
         own = f"{pairs.tag_mark}</{leaf.tag}>"
@@ -93,7 +93,7 @@ def _read_tag(block: Block, leaf: Leaf, text: str, at: int) -> int:
 
 def _read_end(block: Block, leaf: Leaf, text: str, at: int) -> int:
     """The place after what begins as a delimiter, at `at`, which ends the value or is content."""
-    pairs, place, ending = block.delimiters.pairs, block.base + at, block.ending
+    pairs, place, ending = block.pairs, block.base + at, block.ending
     found = ask(block, at, ENDS, "")
     if found is None:
         return _read_wrong_end(block, leaf, text, at)
@@ -137,15 +137,15 @@ def _read_end(block: Block, leaf: Leaf, text: str, at: int) -> int:
 
 def _begins_call(block: Block, forms: tuple[Dialect, ...], found: Delimiter) -> bool | None:
     """Does a call in one of these forms begin with this delimiter?"""
-    begins = begins_any(forms, block.reading.text, found.end(1), found[found.lastgroup or 0])
-    if begins is MORE and not block.reading.final:
+    begins = begins_any(forms, block.text, found.end(1), found[found.lastgroup or 0])
+    if begins is MORE and not block.final:
         raise UndecidedError
     return begins
 
 
 def _may_follow(block: Block, at: int, *, again: bool) -> bool:
     """May what is at `at` follow the end of a value? `again`: another such end may."""
-    text, final = block.reading.text, block.reading.final
+    text, final = block.text, block.final
     fields = f"key end closer fillers name opener{' value_end' * again}{' nothing' * final}"
     found = block.delimiters.look(text, at, fields)
     verdict: Verdict = found
@@ -171,7 +171,7 @@ def _end_value(block: Block, leaf: Leaf, end: int, missing: str = "") -> None:
         told, leaf.reader = leaf.literal, block.ending.held_reader
     if block.delimiters.has_breaks:
         told = _before_break(block, leaf, told)
-        if missing or block.delimiters.pairs.framing:
+        if missing or block.pairs.framing:
             end = _before_break(block, leaf, end)
     if told < end:
         block.emit_cdata(block.source_of(told, end))
@@ -198,13 +198,13 @@ def _shows_end(block: Block, found: Delimiter) -> bool:
     if found.lastgroup == "key":
         key = read_key(block, found)
         return key is not None and not key.missing and _is_new(block, key.name)
-    is_end = found.lastgroup == ("end" if block.delimiters.pairs.end else "closer")
+    is_end = found.lastgroup == ("end" if block.pairs.end else "closer")
     return is_end and _ends_call(block, found.end())
 
 
 def _ends_call(block: Block, at: int) -> bool:
     """Does what is at `at` show that a call has ended before it?"""
-    after = "closer name fillers" if block.delimiters.pairs.end else "opener"
+    after = "closer name fillers" if block.pairs.end else "opener"
     return follows(block, at, f"{after} turn_ends", is_cut=False)
 
 
@@ -228,7 +228,7 @@ def _meet_argument(block: Block, leaf: Leaf, found: Delimiter) -> int:
         name, after = key.name, key.after
     else:
         before = block.source_of(max(leaf.start, place - 2 * NAME_LENGTH), place)
-        named = re.search(rf"([^\s<>]+){re.escape(block.delimiters.pairs.key_end)}[{SPACES}]*\Z", before)
+        named = re.search(rf"([^\s<>]+){re.escape(block.pairs.key_end)}[{SPACES}]*\Z", before)
         name = named[1] if named else leaf.tag
     if place == leaf.start and name == leaf.tag:
         after = after_break(block, after)
@@ -236,10 +236,10 @@ def _meet_argument(block: Block, leaf: Leaf, found: Delimiter) -> int:
         block.note(Code.STRAY_TEXT, place, f"the value of {name!r} began twice")
         return after
     if _is_new(block, name):
-        here = skip_space(block.reading.text, after)
-        if here == len(block.reading.text) and not block.reading.final and here - after <= OPENER_SPACE:
+        here = skip_space(block.text, after)
+        if here == len(block.text) and not block.final and here - after <= OPENER_SPACE:
             raise UndecidedError
-        ending.arguments.append(_CLOSED.get(block.reading.text[here : here + 1], ""))
+        ending.arguments.append(_CLOSED.get(block.text[here : here + 1], ""))
         _doubt(block, leaf, place)
     elif found.lastgroup == "key":
         ending.arguments.append(_OTHER)
@@ -285,13 +285,13 @@ def _doubt(block: Block, leaf: Leaf, place: int) -> None:
 def choose_value_end(block: Block, leaf: Leaf) -> int | None:
     """At the end of the reply, choose the end of a value that is in doubt. Returns the place in the block from which on
     it is to be read again; None if the call has no end."""
-    over, value_end = block.ending.over - block.base, block.delimiters.pairs.value_end
+    over, value_end = block.ending.over - block.base, block.pairs.value_end
     if over < 0:
         return None
     if leaf.literal < 0:
         return _refuse(block, leaf, over, f"{value_end} is missing")
     at = leaf.literal - block.base
-    is_whole = block.reading.text.startswith(value_end, at)
+    is_whole = block.text.startswith(value_end, at)
     _end_value(block, leaf, leaf.literal, "" if is_whole else value_end)
     return at + len(value_end) * is_whole
 
@@ -302,7 +302,7 @@ def choose_value_end(block: Block, leaf: Leaf) -> int | None:
 def _read_wrong_end(block: Block, leaf: Leaf, text: str, at: int) -> int:
     """The place after a damaged end delimiter at `at`, or another end tag, that ends the value because what may follow
     the right one does (3.3a). Or the place after its `<`, which is content."""
-    own, value_end = block.delimiters, block.delimiters.pairs.value_end
+    own, value_end = block.delimiters, block.pairs.value_end
     if block.ending.claims or block.ending.calls or leaf.literal >= 0 or leaf.begun > _MOST_BEGUN:
         return at + 1
     begins = rf"</[^\s<>/]{{1,{NAME_LENGTH}}}>?" if value_end.startswith("</") else rf"{own.half_end}\S{{0,{_DAMAGE}}}?"
@@ -316,7 +316,7 @@ def _read_wrong_end(block: Block, leaf: Leaf, text: str, at: int) -> int:
         if following is None or not is_meant or not _shows_end(block, following):
             return at + 1
     except UndecidedError:
-        if not block.reading.final:
+        if not block.final:
             raise
         return at + 1
     if f"<{word}" in block.source_of(leaf.start, block.base + at):
@@ -330,11 +330,11 @@ def _read_wrong_end(block: Block, leaf: Leaf, text: str, at: int) -> int:
 
 def _begins_unread(block: Block, text: str, at: int) -> bool:
     """Is the text after the value's own end, from `at` on, meant for a delimiter, but not one that may come (3.17)?"""
-    pairs, here = block.delimiters.pairs, block.delimiters.skip_layout(text, at)
+    pairs, here = block.pairs, block.delimiters.skip_layout(text, at)
     if here - at > OPENER_SPACE:
         return False
     # What is left of a delimiter, or one that may not come here.
-    if len(text) - here < block.delimiters.longest and not block.reading.final:
+    if len(text) - here < block.delimiters.longest and not block.final:
         raise UndecidedError
     if block.delimiters.remains.match(text, here) or ask(
         block, here, ENDS + " any_key any_value_end", _DAMAGED, final=True

@@ -169,7 +169,7 @@ def _waits(block: Block, text: str, at: int, name: str) -> bool:
 
 def _odd_markup(block: Block, text: str, at: int) -> int:
     """At something other than a tag with nothing but a name."""
-    if CLEAN_PART.fullmatch(text, at) and not block.reading.final:
+    if CLEAN_PART.fullmatch(text, at) and not block.final:
         return -1
     here = skip_space(text, at)
     if here > at:
@@ -269,7 +269,7 @@ def _declaration(block: Block, text: str, at: int) -> int:
         block.give_up(Code.FORBIDDEN_MARKUP, f"the declaration at character {place} is not allowed there", place)
         return at + 2
     start = skip_space(text, at + len(opened))
-    if start == len(text) and start - at < _STRAY_LENGTH and not block.reading.final:
+    if start == len(text) and start - at < _STRAY_LENGTH and not block.final:
         return -1
     if text.startswith("{", start) and top.is_arguments and not (top.element.children or block.json or block.too_deep):
         # A JSON object in CDATA: read as a leaf, so that the end of the section is found by the rules for values.

@@ -109,7 +109,7 @@ def is_next_section(block: Block, leaf: Leaf, after: int) -> bool | None:
     """
     section = block.ending.section
     if block.count_examples(section):
-        if after + 2 > block.base + len(block.reading.text):
+        if after + 2 > block.base + len(block.text):
             return MORE
         if "]]>" not in block.source_of(section - 2, section) + block.source_of(after, after + 2):
             return NO

@@ -42,7 +42,7 @@ def conclude(block: Block, end: int, text: str, base: int, strict: str) -> ToolC
     `end` is the block's end in the stream. It is in `text`, whose first character is at `base` in the stream. `strict`:
     why no repair is taken; empty if repairs are.
     """
-    block.reading.text, block.base = text, base
+    block.text, block.base = text, base
     dialect = block.dialect
     arguments: dict[str, Any] = {}
     try:
@@ -124,7 +124,7 @@ def _find_tool(block: Block) -> tuple[str, ObjectShape | None]:
         if name in toolbox.names and not names_servers:
             hint = _NO_SERVER
         start = block.name_start
-        place = block.base + skip_space(block.reading.text, start - block.base) if start >= 0 else None
+        place = block.base + skip_space(block.text, start - block.base) if start >= 0 else None
         raise NoCallError(Code.UNKNOWN_TOOL, message, place, hint)
     if named is not None:
         message = f"there is no server {named!r}: the tool is on {found[0]!r}"
@@ -139,7 +139,7 @@ def _refuse_lost(block: Block, shape: ObjectShape | None) -> None:
     lost = block.lost
     if block.arguments.children or block.json or not (shape is None or shape.properties):
         return
-    is_tag = re.match("<(?!!)", block.reading.text[lost - block.base :][:2])
+    is_tag = re.match("<(?!!)", block.text[lost - block.base :][:2])
     what = "an attribute" if is_tag else "text"
     message = f"there is {what} where the arguments belong, and no argument"
     hint = f"Write each argument as an element of its own in <{block.dialect.arguments}>: <path>a.py</path>."
@@ -186,7 +186,7 @@ def _read_arguments(block: Block, end: int, body: Envelope | None, shape: Object
         text = json.element.text.rstrip(SPACES)
         if text.endswith("```"):
             text = text.rstrip("`")
-        place = block.reading.text.find(text, json.start - base, end - base)
+        place = block.text.find(text, json.start - base, end - base)
         value = read_object_of(block, json, text, base + place)  # not to be found if it was decoded
     return read_object(value, shape, json.start, tool=block.name or "", written=json.is_written)
 
@@ -195,7 +195,7 @@ def _read_arguments(block: Block, end: int, body: Envelope | None, shape: Object
 
 
 def _read_leaves(block: Block) -> None:
-    text, base, mark = block.reading.text, block.base, block.delimiters.pairs.tag_mark
+    text, base, mark = block.text, block.base, block.pairs.tag_mark
     for leaf in block.leaves:
         element, start, end = leaf.element, leaf.start - base, leaf.end - base
         is_plain = leaf.literal < 0 and not leaf.sections and leaf.given is None and end - start < _SHORT
@@ -215,7 +215,7 @@ def _read_leaves(block: Block) -> None:
 
 def _leaf_text(block: Block, leaf: Leaf) -> str:
     """The value of a leaf, and what was odd about how it was written."""
-    text, base, sections, after = block.reading.text, block.base, leaf.sections, leaf.end - block.base
+    text, base, sections, after = block.text, block.base, leaf.sections, leaf.end - block.base
     if leaf.given is not None:
         return leaf.given
     if len(sections) == 2 and (sections[0] - leaf.start, leaf.end - sections[1]) in _AROUND:
@@ -263,7 +263,7 @@ def _gap(comment: re.Match[str]) -> str:
 
 def _note_oddities(block: Block, leaf: Leaf, start: int, turn: int, end: int) -> None:
     """Note what a run of plain text has that should be escaped. From `turn` on it is literal."""
-    text, base = block.reading.text, block.base
+    text, base = block.text, block.base
     if text.find("&", start, turn) >= 0:
         block.note_ampersands(text, start, turn, base, leaf.start)
     if turn < end:

@@ -48,7 +48,7 @@ def read_object_of(block: Block, json: JSONObject, text: str | None = None, writ
     decoded. In a body JSON is right, and a Python literal is not. In its parts, and elsewhere, a repair has reported
     already that elements belong there.
     """
-    pairs, is_forge, place = block.delimiters.pairs, block.dialect.body is Body.ELEMENTS, json.start
+    pairs, is_forge, place = block.pairs, block.dialect.body is Body.ELEMENTS, json.start
     if text is None:
         text, written = block.source_of(place, json.end) + "}" * json.lacks_brace, place
     depth, is_exact = block.reading.limits.depth, written >= place

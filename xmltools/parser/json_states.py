@@ -51,7 +51,7 @@ def begin_json_body(block: Block, place: int) -> None:
 
 def begin_json_arguments(block: Block, at: int, start: int, *, is_usual: bool = False) -> None:
     """The text of `arguments` is JSON, from `start` on; a fence before it is at `at`. `is_usual`: no repair."""
-    if not (block.delimiters.pairs.json or is_usual):
+    if not (block.pairs.json or is_usual):
         block.note(Code.JSON_ARGUMENTS, block.base + at, "the arguments were read from JSON")
     block.json = JSONObject(block.base + start, block.dialect, block.reading.limits.depth)
     if block.dialect.pairs and block.stack[0].path is not None:
@@ -97,7 +97,7 @@ def read_json(block: Block, text: str, at: int) -> int:
 
 def _may_lack_brace(block: Block, json: JSONObject, text: str, at: int) -> bool:
     """Is only the last brace of the object missing, if what begins at `at` turns out to be an end tag, or mark?"""
-    is_marked = json.is_body or (block.dialect.pairs is not None and not block.delimiters.pairs.python)
+    is_marked = json.is_body or (block.dialect.pairs is not None and not block.pairs.python)
     return json.in_envelope and is_marked and text[at] in ("<`" if json.is_body else "<")
 
 
@@ -122,7 +122,7 @@ def read_json_end(block: Block, text: str, at: int) -> int:
     """State: after a JSON object."""
     dialect, json, in_list = block.dialect, block.json, block.in_list
     assert json is not None
-    is_arguments = not (in_list or (json.is_body and not block.delimiters.pairs.end))
+    is_arguments = not (in_list or (json.is_body and not block.pairs.end))
     here = skip_space(text, at)
     may_be_over = not dialect.has_end if json.is_body else dialect.pairs is not None and not dialect.pairs.end
     more = (
@@ -157,7 +157,7 @@ def read_json_end(block: Block, text: str, at: int) -> int:
         return _read_list(block, text, at)
     if dialect.body is _JSON and not (in_list or dialect.many or json.lacks_brace):
         following = read_token(_NEXT_CALL, text, at, len(text) + 1)
-        if following is MORE and not block.reading.final:
+        if following is MORE and not block.final:
             return -1
         if following and following["key"] in dialect.json_tool_names:
             block.again = block.done = True
@@ -194,13 +194,13 @@ def _more_json(quote: str, python: bool) -> re.Pattern[str]:
 def _find_more(block: Block, text: str, at: int, here: int, is_body: bool) -> re.Match[str] | Answer:
     """More JSON after an object that may end the call, up to `at`; white space goes up to `here`. `is_body`: the object
     is the whole call."""
-    pairs, found = block.delimiters.pairs, None
+    pairs, found = block.pairs, None
     if here - at <= OPENER_SPACE:
         found = _more_json(pairs.quote, pairs.python).match(text, here)
     may_begin = block.dialect.separator != "" or (is_body and text.startswith("{", here))
     if found is None or (may_begin and found[1] == "{"):
         return NO
-    return found if found.lastindex else NO if block.reading.final else MORE
+    return found if found.lastindex else NO if block.final else MORE
 
 
 def _end_body(block: Block, json: JSONObject, at: int, after: int) -> int:
@@ -214,7 +214,7 @@ def _end_body(block: Block, json: JSONObject, at: int, after: int) -> int:
 def _end_alone(block: Block, text: str, at: int, here: int) -> int:
     """After a body that models leave without an end mark, up to `at`; white space goes up to `here`."""
     closer = read_mark(text, here, (block.dialect.closer,))
-    if closer is MORE and here - at <= OPENER_SPACE and not block.reading.final:
+    if closer is MORE and here - at <= OPENER_SPACE and not block.final:
         return -1
     block.done = True
     return here + len(closer) if closer else at
@@ -224,7 +224,7 @@ def _separate(block: Block, text: str, at: int, here: int) -> int:
     """After an object without marks, up to `at`: it ends, and another one may follow what separates the two."""
     is_separated = here < len(text) and text[here] in block.dialect.separator + ","
     after = skip_space(text, here + is_separated)
-    if after == len(text) and after - at <= OPENER_SPACE and not block.reading.final:
+    if after == len(text) and after - at <= OPENER_SPACE and not block.final:
         return -1
     block.done = True
     if not text.startswith("{", after) or after - at > OPENER_SPACE:
@@ -249,7 +249,7 @@ def _read_list(block: Block, text: str, at: int) -> int:
             block.note(Code.JSON_TRAILING_COMMA, block.base + at, "dropped a comma after the last call")
         block.in_list = False
         return here + 1
-    if text[here] != "{" and not block.delimiters.pairs.python:
+    if text[here] != "{" and not block.pairs.python:
         return _refuse(block, at)
     block.again = block.done = True
     return at
@@ -322,7 +322,7 @@ def _past_misspelt_end(block: Block, text: str, at: int) -> int:
     if here - after > OPENER_SPACE or token is NO:
         return 0
     if token is MORE:
-        if not block.reading.final:
+        if not block.final:
             return -1
         if here < len(text):
             return 0
@@ -353,7 +353,7 @@ def skip_body(block: Block, text: str, at: int) -> int:
         return place if place > at else len(text)
     tag = read_end_tag(text, at)
     opens = block.opens_block(text, at, block.dialect.block) if is_after and not block.in_list else NO
-    if (tag is MORE or opens is MORE) and not (is_after and block.reading.final):
+    if (tag is MORE or opens is MORE) and not (is_after and block.final):
         return -1
     block.done = bool(opens)
     if tag and block.is_block(tag.name):

@@ -53,7 +53,7 @@ def run(block: Block, text: str, at: int, base: int) -> int:
     """Read on in `text`, whose first character is at `base` in the stream. Returns the place up to which it was
     read."""
     reading = block.reading
-    reading.text = text
+    block.text = text
     block.base = base
     block.ending.last_ends = None
     size = len(text)
@@ -64,7 +64,7 @@ def run(block: Block, text: str, at: int, base: int) -> int:
             at = max(at, ~place)
             break
         at = place
-    reading.text = ""
+    block.text = ""
     block.base = base + at
     if reading.delta:
         block.flush_delta()
@@ -85,7 +85,7 @@ def run_of_value(block: Block, leaf: Leaf) -> ValueRun | None:
         return "]]", SECTION_END, "", False
     if state != State.PAIR_VALUE:
         return None
-    pairs = block.delimiters.pairs
+    pairs = block.pairs
     stops = block.delimiters.in_value(leaf.tag[0])
     begins = pairs.tag_mark[:2] or "<"
     has_breaks = block.delimiters.has_breaks

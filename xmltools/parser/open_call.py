@@ -99,8 +99,6 @@ class Failure(NamedTuple):
 class Candidate:
     """An end tag that may be the end of the open leaf. What follows it decides, and whether an example claims it."""
 
-    __slots__ = ("after", "between", "kind", "name", "place", "repairs", "section", "sections", "spaced")
-
     def __init__(self, kind: int, tag: Tag, place: int, section: int, between: str) -> None:
         self.kind = kind
         self.name = tag.name
@@ -116,20 +114,6 @@ class Candidate:
 
 class Container:
     """An open element whose content is elements."""
-
-    __slots__ = (
-        "children",
-        "counts",
-        "element",
-        "first_leaf",
-        "first_repair",
-        "is_arguments",
-        "loose",
-        "path",
-        "shape",
-        "start",
-        "tag",
-    )
 
     def __init__(self, tag: str, element: Element, shape: Shape, start: int, path: Path | None) -> None:
         self.tag = tag
@@ -210,8 +194,6 @@ class Source(Rope):
     """The text of a block as it was read, up to `end` in the stream; of one over a limit, no more than `kept`
     characters, which are still to be counted. Its opener ends at `body_start`."""
 
-    __slots__ = ("body_start", "end", "is_whole", "kept")
-
     def __init__(self, start: int, body_start: int) -> None:
         super().__init__()
         self.body_start = body_start
@@ -231,21 +213,6 @@ class Ending:
     these starts ended. `arguments` have begun and not ended: each is what its value ends with, in a tuple if
     it claims no end. And the place where the open call may be `over`, or -1."""
 
-    __slots__ = (
-        "arguments",
-        "aside",
-        "begun",
-        "blocks",
-        "calls",
-        "candidate",
-        "claimed",
-        "claims",
-        "ended_around",
-        "held_reader",
-        "last_ends",
-        "over",
-        "section",
-    )
     candidate: Candidate
 
     def __init__(self) -> None:
@@ -269,9 +236,8 @@ written."""
 
 class Reading:
     """What all calls of a reply share: what their parser was given; whether the reply has ended, so that nothing
-    follows; the text that is being read, its events, and decoded text that no event has yet. `on_name` is called once
-    a tool is named, and may give the call its id. `told`: how many characters of a value whose tag still waits have
-    events, with `told_path`."""
+    follows; its events, and decoded text that no event has yet. `on_name` is called once a tool is named, and may give
+    the call its id. `told`: how many characters of a value whose tag still waits have events, with `told_path`."""
 
     def __init__(
         self, limits: Limits, toolbox: Toolbox | None, on_name: Callable[[Block], None] | None, events: list[Event]
@@ -281,7 +247,6 @@ class Reading:
         self.on_name = on_name
         self.call_id: str | None = None
         self.final = False
-        self.text = ""
         self.events = events
         self.delta: list[str] = []
         self.told = 0
@@ -314,6 +279,7 @@ class Block:
         "name",
         "name_start",
         "nodes",
+        "pairs",
         "proposed",
         "raw",
         "reading",
@@ -324,6 +290,7 @@ class Block:
         "start",
         "state",
         "stray",
+        "text",
         "too_deep",
     )
 
@@ -333,6 +300,7 @@ class Block:
         self.start = start
         self.dialect = dialect
         self.delimiters = known_delimiters(dialect)
+        self.pairs = self.delimiters.pairs
         self.reading = reading
         # How it ends.
         self.done = False
@@ -366,13 +334,19 @@ class Block:
         elif self.is_tag:
             self.state = State.TOOL_TAG
         self.is_bare = opener == 0 and dialect.pairs is not None  # it has no start tag
-        self.base = 0  # where the text that is being read begins in the stream
+        self.text = ""  # that is being read, …
+        self.base = 0  # … and where it begins in the stream
         self.ending = NO_ENDING
         # What was met between elements and does not belong there.
         self.stray = -1  # where text began, once there was some
         self.lost = -1  # where text, or a tag with attributes, came that could have been arguments
         self.fenced = False  # a code fence was opened
         self.too_deep = 0  # open elements beyond the limit
+
+    @property
+    def final(self) -> bool:
+        """Whether the reply has ended, so that nothing follows the text."""
+        return self.reading.final
 
     @property
     def is_tag(self) -> bool:
@@ -510,7 +484,7 @@ class Block:
         in_section = self.state in (State.CDATA, State.CDATA_TAIL) or self.ending.section >= 0
         start = leaf.counted if in_section else max(leaf.counted, leaf.literal)
         if start < place:
-            text, base, stop = self.reading.text, self.base, last or place
+            text, base, stop = self.text, self.base, last or place
             if start < base:
                 text, base = self.source_of(start, stop), start
             words = None if in_section else (self.dialect.block, self.arguments_tag)
@@ -520,7 +494,7 @@ class Block:
 
     def source_of(self, start: int, end: int) -> str:
         """The text of the block from one place in the stream to another, as it was written."""
-        raw, text, base = self.raw, self.reading.text, self.base
+        raw, text, base = self.raw, self.text, self.base
         if start >= base:
             return text[start - base : end - base]
         more = text[raw.end - base : end - base] if end > raw.end else ""
@@ -612,7 +586,7 @@ class Block:
     def tool_named(self, name: str) -> str | None:
         """The name of the tool that `name` means, if there is one. Without given tools, any name is that of one."""
         toolbox = self.reading.toolbox
-        return name if toolbox is None else toolbox.resolve(name, self.delimiters.pairs.loose_name_pattern)
+        return name if toolbox is None else toolbox.resolve(name, self.pairs.loose_name_pattern)
 
     def resolve_name(self) -> bool:
         """Make the name in a block that of the tool that it means; False if there is no such tool."""
@@ -722,7 +696,7 @@ def skip_broken(block: Block, text: str, at: int) -> int:
             block.again = block.done = True
             return after.end(1)
         is_over = after and NO
-    if field == "cut" or (is_over is MORE and not block.reading.final):
+    if field == "cut" or (is_over is MORE and not block.final):
         return ~start
     if not is_over:  # it is only skipped
         return end

@@ -417,7 +417,6 @@ class Parser:
         )
         if self._held.is_waiting:
             self._held.keep(block, end, is_call=isinstance(verdict, ToolCall))
-        self._reading.text = ""
         if isinstance(verdict, CallError):
             self._release(verdict.code is Code.TRUNCATED)
             self._events.append(CallFailed(verdict, self._reading.call_id))

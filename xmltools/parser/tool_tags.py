@@ -113,7 +113,7 @@ def read_tool_text(block: Block, text: str, at: int) -> int:
     if here == len(text):
         return -1
     opened = read_cdata_open(text, here)
-    if opened is MORE and not block.reading.final:
+    if opened is MORE and not block.final:
         return -1
     name = _text_argument(block.shape)
     block.state = State.MARKUP

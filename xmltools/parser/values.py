@@ -160,7 +160,7 @@ def read_text(block: Block, leaf: Leaf, text: str, at: int) -> int:
         block.emit_text(text[at:opening])
         return opening
     part = END_PART.fullmatch(text, at) if leaf.reader is None or leaf.reader.idle else None
-    if part and not block.reading.final and is_undecided(part, leaf.tag, around_clean(block, leaf)):
+    if part and not block.final and is_undecided(part, leaf.tag, around_clean(block, leaf)):
         return -1
     following = text[at + 1 : at + 2]  # after a `<`
     if not following:
@@ -202,10 +202,10 @@ def _field_follows(block: Block, text: str, at: int) -> bool | None:
     if here - at > OPENER_SPACE:
         return NO
     if here == len(text):
-        return NO if block.reading.final else MORE
+        return NO if block.final else MORE
     name = read_name(text, here + 1) if text[here] == "<" else NO
     if name is MORE:
-        return block.reading.final or MORE  # cut off, perhaps in the tag of a field
+        return block.final or MORE  # cut off, perhaps in the tag of a field
     return bool(name) and block.field_of(str(name)) is not None
 
 
