@@ -8,7 +8,7 @@ from typing import Final
 from xmltools.errors import Code
 from xmltools.parser.end_tags import continue_cdata, end_section, is_next_section, meet_candidate
 from xmltools.parser.open_call import AROUND, CALL, OTHER, OWN, Block, Leaf, State
-from xmltools.syntax.markup import CDATA_OPEN, MORE, NO, SPACES, Tag, read_cdata_open, read_end_tag
+from xmltools.syntax.markup import CDATA_OPEN, MORE, NO, SPACES, Answer, Tag, read_cdata_open, read_end_tag
 
 _LONG: Final = 4096
 _NEXT: Final = re.compile(r"<|\]\]>|\]\]?\Z")
@@ -71,16 +71,14 @@ def read_cdata_tail(block: Block, leaf: Leaf, text: str, at: int) -> int:
         return place if mark in ("<", "]]>") else ~place
     # At the first `<` after the `]]>`.
     ends: bool | None = NO
+    tag: Tag | Answer = NO
+    kind = OTHER
     if text.startswith("</", at):
         tag = read_end_tag(text, at)
-        if tag is MORE:
-            return -1
         if tag:
             depth = block.depth_of(tag.name)
             is_call = tag.name == block.arguments_tag and depth > 0
-            kind = OWN if tag.name == leaf.tag else CALL if is_call else AROUND
-            if kind != AROUND or depth > 1:
-                return meet_candidate(block, leaf, text, at, tag, kind)
+            kind = OWN if tag.name == leaf.tag else CALL if is_call else AROUND if depth > 1 else OTHER
     elif text.startswith("<!--", at):
         ends = not block.count_examples(block.ending.section)
     else:
@@ -88,10 +86,12 @@ def read_cdata_tail(block: Block, leaf: Leaf, text: str, at: int) -> int:
         if opened is MORE or "<!--".startswith(text[at : at + 4]):
             return -1
         ends = is_next_section(block, leaf, block.base + at + len(opened)) if opened else NO
-    if ends is MORE:
+    if kind == OTHER and tag is not MORE and ends is NO:
+        tag = _lost_end(block, leaf, text, at)
+    if tag is MORE or ends is MORE:
         return -1
-    if not ends and (place := _lost_end(block, leaf, text, at)):
-        return place
+    if tag:
+        return meet_candidate(block, leaf, text, at, tag, kind)
     (end_section if ends else continue_cdata)(block, leaf)
     return at
 
@@ -99,16 +99,16 @@ def read_cdata_tail(block: Block, leaf: Leaf, text: str, at: int) -> int:
 _DAMAGED: Final = re.compile(rf"<([^<>{SPACES}]{{0,64}})>?")
 
 
-def _lost_end(block: Block, leaf: Leaf, text: str, at: int) -> int:
-    """At the `<` after a `]]>`: the place after what is there instead of the end tag of the leaf, perhaps nothing, if
-    what follows that may show it; or 0."""
+def _lost_end(block: Block, leaf: Leaf, text: str, at: int) -> Tag | Answer:
+    """At the `<` after a `]]>`: what is there instead of the end tag of the leaf, perhaps nothing, if what follows that
+    may show it."""
     around, found = block.stack[-1].shape, _DAMAGED.match(text, at)
     is_after = not block.source_of(block.ending.section + 3, block.base + at).strip(SPACES)
     if not (found and is_after and leaf.exact) or around.knows(" ", ""):  # such an element may hold any other
-        return 0
+        return NO
     end, name = found.end(), found[1]
     if end == len(text) and not block.final:
-        return -1
+        return MORE
     if around.knows(name, leaf.tag) and (around.is_list or name != leaf.tag):
         end = at
-    return meet_candidate(block, leaf, text, at, Tag(text[at:end], end, False), OTHER)
+    return Tag(text[at:end], end, False)
