@@ -80,7 +80,7 @@ def read_arguments(block: Block, tag: Tag, place: int) -> None:
         says_nothing = value is None or name == block.dialect.nil or is_metadata(name)
         is_argument = is_valid_name(name) and _has_property(top.shape, name, tag.empty and not says_nothing)
         if value is not None and is_argument and not block.discard:
-            _add_child(block, top.element, tag.name, (name, value), "an argument", place, owner)
+            _add_child(block, top.element, tag.name, name, value, "an argument", place, owner)
             top.counts[name] = top.counts.get(name, 0) + 1
             continue
         block.note_ignored(name, tag.name, place, owner)
@@ -95,7 +95,7 @@ def read_properties(block: Block, attributes: list[tuple[str, str]], leaf: Leaf,
     leaf.attributes = []
     for each in attributes:
         if _has_property(holder, each[0], is_empty):
-            _add_child(block, leaf.element, leaf.tag, each, "a property", leaf.element.offset, leaf.start)
+            _add_child(block, leaf.element, leaf.tag, *each, "a property", leaf.element.offset, leaf.start)
         else:
             leaf.attributes.append(each)
 
@@ -107,10 +107,9 @@ def _has_property(shape: Shape, name: str, is_empty: bool) -> bool:
 
 
 def _add_child(
-    block: Block, parent: Element, tag: str, attribute: tuple[str, str], what: str, place: int, owner: int
+    block: Block, parent: Element, tag: str, name: str, value: str, what: str, place: int, owner: int
 ) -> None:
     """Add the element that an attribute of `tag` stands for."""
-    name, value = attribute
     if parent.children is None:
         parent.children = []
     parent.children.append(Element(name, place, text=decode_entities(value)))

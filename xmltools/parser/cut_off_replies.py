@@ -13,7 +13,7 @@ from xmltools.parser.delimited_values import choose_value_end
 from xmltools.parser.end_tags import confirm_end
 from xmltools.parser.open_call import CALL, OWN, Block, Failure, Leaf, State
 from xmltools.syntax.embedded_markup import Closers, find_line_opener
-from xmltools.syntax.markup import NO, SPACES, read_end_tag, read_name
+from xmltools.syntax.markup import NO, SPACES, read_end_tag
 
 _MOST_CHOSEN: Final = 16
 """Ends of values that are chosen in a reply. Each costs a second look at the text after it."""
@@ -107,8 +107,7 @@ def _find_call(block: Block, leaf: Leaf, text: str) -> int | None:
     if not (found and last and block.names_block(last[1])):
         return None
     place = found.end()
-    name = read_name(text, place + 1)
-    if not (isinstance(name, str) and block.names_block(name) and block.opens_block(text, place, name)):
+    if not block.begins_block(text, place):
         return None
     block.meet_opener(block.start + place)
     return place

@@ -25,7 +25,7 @@ _BETWEEN: Final = "key value_end end name closer opener object object_end filler
 def read_pairs(block: Block, text: str, at: int) -> int:
     """State: before the name of the tool, between arguments, or after them."""
     own, state = block.delimiters, block.state
-    start = max(at, block.raw.body_start - block.base)
+    start = max(at, block.body_start - block.base)
     here = own.skip_layout(text, start) if state == State.PAIRS else skip_space(text, start)
     kept = here
     try:

@@ -10,7 +10,7 @@ from typing import Final
 from xmltools.errors import Code
 from xmltools.parser.delimiters import LAYOUT, SPACE, Delimiter, Head, UndecidedError, before, cut_of
 from xmltools.parser.elements import path_of
-from xmltools.parser.open_call import Block, Path, State
+from xmltools.parser.open_call import Block, State
 from xmltools.parser.values import begin_marked_leaf
 from xmltools.syntax.element_tree import JSON, TEXT, Element
 from xmltools.syntax.late_patterns import late_pattern
@@ -30,14 +30,14 @@ def ask(block: Block, at: int, fields: str, gap: str = LAYOUT, *, final: bool = 
     return found or None
 
 
-def follows(block: Block, at: int, fields: str, *, is_cut: bool = True) -> bool:
+def follows(block: Block, at: int, fields: str, *, is_cut: bool = True) -> Delimiter | bool:
     """Does one of the delimiters, or the end of the reply, follow at `at`? `is_cut`: the part of a delimiter with which
     the reply ends counts too."""
     final = block.final
     found = block.delimiters.look(block.text, at, fields + " nothing" * final)
     if found is MORE and not final:
         raise UndecidedError
-    return bool(found) or (is_cut and found is MORE)
+    return is_cut if found is MORE else found
 
 
 def read_key(block: Block, begins: Delimiter) -> Head | None:
@@ -114,18 +114,16 @@ def begin_pair(block: Block, begins: Delimiter) -> int:
     element, child = Element(name, place), top.shape.child(name)
     if key.kind:
         element.kind = TEXT if key.kind in ("true", "string") else JSON
-    path: Path | None = None
-    if not block.discard:
-        # Text that stands for a list or an object is converted as a whole, and so is an argument that may hold
-        # elements, or all the others.
-        path = path_of(top, name)
-        if (
-            element.kind == JSON
-            or (not child.is_any and child.opens("", "") is not None)
-            or (pairs.tag_mark and not child.is_text)
-            or (shape is not None and shape.wraps(name))
-        ):
-            path = None
+    path = None if block.discard else path_of(top, name)
+    # Text that stands for a list or an object is converted as a whole, and so is an argument that may hold elements, or
+    # all the others.
+    if (
+        element.kind == JSON
+        or (not child.is_any and child.opens("", "") is not None)
+        or (pairs.tag_mark and not child.is_text)
+        or (shape is not None and shape.wraps(name))
+    ):
+        path = None
     leaf = begin_marked_leaf(block, element, child, block.base + after, path)
     leaf.lacks_mark = key.missing == pairs.value != ""
     leaf.decided = section is not None

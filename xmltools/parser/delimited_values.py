@@ -18,7 +18,7 @@ from xmltools.parser.end_tags import end_leaf
 from xmltools.parser.open_call import NO_ENDING, Block, Leaf, State
 from xmltools.syntax.element_tree import Element
 from xmltools.syntax.late_patterns import late_pattern
-from xmltools.syntax.markup import MORE, NAME_LENGTH, NO, OPENER_SPACE, SPACES, Verdict, skip_space
+from xmltools.syntax.markup import MORE, NAME_LENGTH, NO, OPENER_SPACE, SPACES, skip_space
 
 _AFTER_SECTION: Final = rf"[{SPACES}]{{0,{OPENER_SPACE - 3}}}+"
 SECTION_END: Final = re.compile(r"\]\]>|\]\]?\Z")
@@ -145,15 +145,10 @@ def _begins_call(block: Block, forms: tuple[Dialect, ...], found: Delimiter) -> 
 
 def _may_follow(block: Block, at: int, *, again: bool) -> bool:
     """May what is at `at` follow the end of a value? `again`: another such end may."""
-    text, final = block.text, block.final
-    fields = f"key end closer fillers name opener{' value_end' * again}{' nothing' * final}"
-    found = block.delimiters.look(text, at, fields)
-    verdict: Verdict = found
-    if found and found.lastgroup in ("name", "opener"):
-        verdict = _begins_call(block, (block.dialect,), found)
-    if verdict is MORE and not final:
-        raise UndecidedError
-    return verdict is not NO
+    found = follows(block, at, f"key end closer fillers name opener{' value_end' * again}")
+    if isinstance(found, re.Match) and found.lastgroup in ("name", "opener"):
+        return _begins_call(block, (block.dialect,), found) is not NO
+    return bool(found)
 
 
 def _refuse(block: Block, leaf: Leaf, at: int, message: str) -> int:
@@ -169,10 +164,9 @@ def _end_value(block: Block, leaf: Leaf, end: int, missing: str = "") -> None:
     told = end
     if leaf.literal >= 0:
         told, leaf.reader = leaf.literal, block.ending.held_reader
-    if block.delimiters.has_breaks:
-        told = _before_break(block, leaf, told)
-        if missing or block.pairs.framing:
-            end = _before_break(block, leaf, end)
+    told = _before_break(block, leaf, told)
+    if missing or block.pairs.framing:
+        end = _before_break(block, leaf, end)
     if told < end:
         block.emit_cdata(block.source_of(told, end))
     leaf.sections.append(end)
@@ -185,7 +179,8 @@ def _end_value(block: Block, leaf: Leaf, end: int, missing: str = "") -> None:
 
 def _before_break(block: Block, leaf: Leaf, end: int) -> int:
     """The place of a line break that may lay out what follows at `end`, or that place."""
-    tail = "" if leaf.decided else block.source_of(max(leaf.start, end - 2), end)
+    may_be_layout = block.delimiters.has_breaks and not leaf.decided
+    tail = block.source_of(max(leaf.start, end - 2), end) if may_be_layout else ""
     return end - (2 if tail.endswith("\r\n") else tail.endswith(("\n", "\r")))
 
 
@@ -205,7 +200,7 @@ def _shows_end(block: Block, found: Delimiter) -> bool:
 def _ends_call(block: Block, at: int) -> bool:
     """Does what is at `at` show that a call has ended before it?"""
     after = "closer name fillers" if block.pairs.end else "opener"
-    return follows(block, at, f"{after} turn_ends", is_cut=False)
+    return bool(follows(block, at, f"{after} turn_ends", is_cut=False))
 
 
 def _is_new(block: Block, name: str) -> bool:

@@ -50,7 +50,7 @@ _NOTHING: Final = frozenset(("", "none", "null", "nil", "n/a", "empty", "no argu
 
 def read_body(block: Block, text: str, at: int) -> int:
     """State: at the opener, or right after it. That `<`, `{` or a fence line follows was seen when it was confirmed."""
-    at = skip_space(text, max(at, block.raw.body_start - block.base))
+    at = skip_space(text, max(at, block.body_start - block.base))
     if at == len(text):
         return at
     is_json, place = block.dialect.body is _JSON, block.base + at

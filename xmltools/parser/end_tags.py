@@ -211,8 +211,7 @@ def _may_follow(block: Block, leaf: Leaf, kind: int, text: str, at: int) -> int 
     following = text[at + 1]
     if kind == CALL:
         if following != "/":
-            name = read_name(text, at + 1) if block.is_tag else NO
-            return block.names_block(name) and block.opens_block(text, at, name) if isinstance(name, str) else name
+            return block.begins_block(text, at) if block.is_tag else NO
         tag = read_end_tag(text, at)
         return tag and block.is_block(tag.name)
     if kind == AROUND:

@@ -330,7 +330,7 @@ class ForeignCalls:
             handed = start
             if text[start] == "`":
                 begun.is_fenced = True
-                is_shown = not prose.may_open_fence
+                is_shown = prose.marker + prose.line.strip() != "" or prose.may_hide  # it begins no fence line
             else:
                 prose.settle()
                 begun.is_fenced = prose.fence != ""
@@ -511,8 +511,8 @@ class ForeignCalls:
         self._left -= 1
         of = f" of {name!r:.100}" if name else ""
         rest = "" if is_whole else ", whose end is missing,"
-        own = "that does not begin as it should"
-        what = own if notation == self._dialect.name else f"in another notation ({notation})"
+        is_own = notation == self._dialect.name
+        what = "that does not begin as it should" if is_own else f"in another notation ({notation})"
         message = f"a call{of} {what}{rest} stayed text"
         self.notices.append(
             Notice(Code.FOREIGN_CALL, (call.start, end), message, notation, name, is_whole, call.is_fenced)

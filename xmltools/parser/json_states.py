@@ -34,7 +34,6 @@ from xmltools.syntax.markup import (
 from xmltools.tools.schema import ANY
 
 _JSON: Final = Body.JSON
-_ELEMENTS: Final = Body.ELEMENTS
 _MORE_JSON: Final = "{}[]\"',:"
 """What begins a part of JSON."""
 _NEXT_CALL = late_pattern(
@@ -346,7 +345,7 @@ def skip_body(block: Block, text: str, at: int) -> int:
     """State: in a body that is not JSON. It goes on to the next `</tool>`; after the object itself, where no string can
     hold it, also to what begins a call."""
     is_after = block.dialect.block != "" and block.json is not None and block.json.end >= 0
-    if not is_after and block.dialect.body is not _ELEMENTS:
+    if not is_after and block.dialect.body is not Body.ELEMENTS:
         return skip_broken(block, text, at)
     place = text.find("<", at)
     if place != at:

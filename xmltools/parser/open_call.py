@@ -36,6 +36,7 @@ from xmltools.syntax.markup import (
     Tag,
     find_ampersands,
     opens_call,
+    read_name,
     read_start_tag,
     skip_space,
 )
@@ -192,11 +193,10 @@ class Leaf:
 
 class Source(Rope):
     """The text of a block as it was read, up to `end` in the stream; of one over a limit, no more than `kept`
-    characters, which are still to be counted. Its opener ends at `body_start`."""
+    characters, which are still to be counted."""
 
-    def __init__(self, start: int, body_start: int) -> None:
+    def __init__(self, start: int) -> None:
         super().__init__()
-        self.body_start = body_start
         self.end = start
         self.is_whole = True
         self.kept = 0
@@ -261,6 +261,7 @@ class Block:
         "arguments_closed",
         "arguments_tag",
         "base",
+        "body_start",
         "delimiters",
         "dialect",
         "discard",
@@ -298,6 +299,7 @@ class Block:
         """`start` is the block's place in the stream, `opener` the length of its opening tag."""
         # What it is given.
         self.start = start
+        self.body_start = start + opener
         self.dialect = dialect
         self.delimiters = known_delimiters(dialect)
         self.pairs = self.delimiters.pairs
@@ -309,7 +311,7 @@ class Block:
         self.discard = False  # no call will come of it: find the end
         self.repairs: dict[tuple[Code, int], Repair] = {}  # by code, and by where the content of their element starts
         # Its source.
-        self.raw = Source(start, start + opener)
+        self.raw = Source(start)
         # The call.
         self.spelling = dialect.block  # of the opener's name
         self.name: str | None = None
@@ -637,6 +639,11 @@ class Block:
         tag = read_start_tag(text, skip_space(text, after))
         shape = self.reading.toolbox.guess(name, None, self.dialect.default_server)
         return MORE if tag is MORE else bool(tag and shape and shape.has_property(tag.name))
+
+    def begins_block(self, text: str, at: int) -> bool | None:
+        """Does a new block start at the `<` at `at`, whatever its name is?"""
+        name = read_name(text, at + 1)
+        return self.names_block(name) and self.opens_block(text, at, name) if isinstance(name, str) else name
 
     def meet_opener(self, place: int) -> None:
         """A new block starts inside this one: its end tag was forgotten."""

@@ -133,11 +133,6 @@ class Shown(FenceReader):
         return self._patience > 0 and any(self._at - at <= self._section_length for at, _ in self._open.values())
 
     @property
-    def may_open_fence(self) -> bool:
-        """True if backticks or tildes that follow begin a fence line, outside a fence and all that may hide them."""
-        return not (self.marker or self.line.strip() or self.may_hide)
-
-    @property
     def is_right_after_backticks(self) -> bool:
         """True if what `hides` found is inline code whose backticks are right before the place."""
         return bool(self._tokens) and self._tokens[0][1] + self._tokens[0][2] == self._at

@@ -94,7 +94,7 @@ def _begins_arguments(
 
 def read_tool_tag(block: Block, text: str, at: int) -> int:
     """State: at the start tag of the call."""
-    end = block.raw.body_start - block.base
+    end = block.body_start - block.base
     is_line = block.dialect.in_line
     word = block.dialect.block if is_line else str(read_name(text, at + 1))
     block.spelling = block.arguments_tag = word

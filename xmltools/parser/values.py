@@ -174,9 +174,8 @@ def read_text(block: Block, leaf: Leaf, text: str, at: int) -> int:
         if opened:
             return open_cdata(block, leaf, opened, at)
     if _is_word(leaf) and following.isalpha():
-        name, place = read_name(text, at + 1), block.base + at
-        opens = name and block.names_block(str(name)) and block.opens_block(text, at, str(name))
-        if name is MORE or opens is MORE:
+        name, place, opens = read_name(text, at + 1), block.base + at, block.begins_block(text, at)
+        if opens is MORE:
             return -1
         if opens:
             end_leaf(block, leaf, place, cut=True)
@@ -257,10 +256,8 @@ def _leaf_end_tag(block: Block, leaf: Leaf, text: str, at: int) -> int:
             return -1
     if tag:
         name, place = tag.name, block.base + at
-        if name == leaf.tag:
-            return meet_candidate(block, leaf, text, at, tag, OWN)
-        depth = block.depth_of(name)
-        if not leaf.exact and depth >= 0:
+        kind = OWN if name == leaf.tag else CALL if name == block.arguments_tag and block.depth_of(name) > 0 else OTHER
+        if kind != OWN and not leaf.exact and block.depth_of(name) >= 0:
             if leaf.capture is not None:
                 follows = _field_follows(block, text, tag.end)
                 if follows is MORE:
@@ -273,10 +270,8 @@ def _leaf_end_tag(block: Block, leaf: Leaf, text: str, at: int) -> int:
             end_leaf(block, leaf, place, cut=True)
             block.close_element(name, place, leaf)
             return tag.end
-        if name == block.arguments_tag and depth > 0:
-            return meet_candidate(block, leaf, text, at, tag, CALL)
-        if not leaf.pasted and not leaf.sections and not leaf.lacks_mark:
-            return meet_candidate(block, leaf, text, at, tag, OTHER)
+        if kind != OTHER or not (leaf.pasted or leaf.sections or leaf.lacks_mark):
+            return meet_candidate(block, leaf, text, at, tag, kind)
     leaf.set_literal(block.base + at, pasted=not _is_word(leaf))
     block.emit_text("</")
     return at + 2
