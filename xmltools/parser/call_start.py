@@ -70,17 +70,19 @@ class CallStarts:
     """Says whether a call starts at a place in a text outside calls, whose first character is at `base` in the stream.
     `final`: nothing follows the text. `counts_others`: calls in other dialects count."""
 
+    base = 0
+    counts_others = True
+    patience = 100
+    """End tags of reasoning that may wait in vain for another one. The time for more would not be linear."""
+    is_long = False
+    """The run of white space that was read last is too long to be layout."""
+    _trial: Block | None = None
+    _measured: Block | None = None
+
     def __init__(
         self, starts: Starts, toolbox: Toolbox | None, limits: Limits, shown: Shown, fenced_calls: bool
     ) -> None:
-        self.base = 0
         self.final = False
-        self.counts_others = True
-        # end tags of reasoning that may wait in vain for another one. The time for more would not be linear
-        self.patience = 100
-        self.is_long = False  # the run of white space that was read last is too long to be layout
-        self._trial: Block | None = None
-        self._measured: Block | None = None
         self.starts = starts
         self.toolbox = toolbox
         self.limits = limits
@@ -163,7 +165,7 @@ class CallStarts:
             return NO
         return read_tool_start(form, shape, text, at, word, is_first_in_line=is_first, final=self.final)
 
-    def _confirm_name(self, text: str, at: int, block: str) -> int | bool | None:
+    def _confirm_name(self, text: str, at: int, block: str) -> int | Answer:
         """Does the bare name of a given tool follow the opener, and something to call it with after that?"""
         start = read_opener(text, at, block)
         if not start or self.toolbox is None:

@@ -91,7 +91,7 @@ def read_cdata_tail(block: Block, leaf: Leaf, text: str, at: int) -> int:
     if tag is MORE or ends is MORE:
         return -1
     if tag:
-        return meet_candidate(block, leaf, text, at, tag, kind)
+        return meet_candidate(block, leaf, at, tag, kind)
     (end_section if ends else continue_cdata)(block, leaf)
     return at
 

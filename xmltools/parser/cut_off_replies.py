@@ -107,7 +107,7 @@ def _find_call(block: Block, leaf: Leaf, text: str) -> int | None:
     if not (found and last and block.names_block(last[1])):
         return None
     place = found.end()
-    if not block.begins_block(text, place):
+    if not block.begins_block(place):
         return None
     block.meet_opener(block.start + place)
     return place

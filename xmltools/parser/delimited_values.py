@@ -96,7 +96,7 @@ def _read_end(block: Block, leaf: Leaf, text: str, at: int) -> int:
     pairs, place, ending = block.pairs, block.base + at, block.ending
     found = ask(block, at, ENDS, "")
     if found is None:
-        return _read_wrong_end(block, leaf, text, at)
+        return _read_wrong_end(block, leaf, at)
     field, is_claimed = str(found.lastgroup), ending.claims or ending.calls > 0
     is_free = field == "value_end" and not (is_claimed or set(ending.arguments) - {_OTHER})
     if is_free and _may_follow(block, found.end(), again=not ending.arguments):
@@ -294,7 +294,7 @@ def choose_value_end(block: Block, leaf: Leaf) -> int | None:
 # -- wrong delimiters --------------------------------------------------------------------------------------------------
 
 
-def _read_wrong_end(block: Block, leaf: Leaf, text: str, at: int) -> int:
+def _read_wrong_end(block: Block, leaf: Leaf, at: int) -> int:
     """The place after a damaged end delimiter at `at`, or another end tag, that ends the value because what may follow
     the right one does (3.3a). Or the place after its `<`, which is content."""
     own, value_end = block.delimiters, block.pairs.value_end

@@ -195,7 +195,7 @@ def _odd_markup(block: Block, text: str, at: int) -> int:
         tag = read_valued_tag(text, at, block.dialect.argument_words)
     if tag is MORE:
         return -1
-    return _start_tag(block, text, at, tag) if tag else _chat_token(block, text, at)
+    return _start_tag(block, text, at, tag) if tag else _chat_token(block, at)
 
 
 def _loose_text(block: Block, text: str, at: int) -> int:
@@ -289,14 +289,14 @@ def _malformed(block: Block, at: int) -> int:
     return at + 1
 
 
-def _chat_token(block: Block, text: str, at: int) -> int:
+def _chat_token(block: Block, at: int) -> int:
     """At a `<` that begins no tag: a token of a chat template, after the arguments, or nothing at all."""
     if len(block.stack) == 1 and block.arguments_closed:
-        found = read_chat_token(text, at)
+        found = read_chat_token(block.text, at)
         if found is MORE:
             return -1
         if found:
-            block.note(Code.CHAT_TOKEN, block.base + at, f"{text[at:found]} was skipped", block.start)
+            block.note(Code.CHAT_TOKEN, block.base + at, f"{block.text[at:found]} was skipped", block.start)
             return found
     return _malformed(block, at)
 
@@ -328,7 +328,7 @@ def _start_tag(block: Block, text: str, at: int, tag: Tag) -> int:
     top, dialect, place, name, field = block.stack[-1], block.dialect, block.base + at, tag.name, None
     is_outside = len(block.stack) == 1
     if block.names_block(name) and (is_outside or block.discard or not top.shape.knows(name, "")):
-        opens = block.opens_block(text, at, name)
+        opens = block.opens_block(at, name)
         if opens is MORE:
             return -1
         if opens:
@@ -343,7 +343,7 @@ def _start_tag(block: Block, text: str, at: int, tag: Tag) -> int:
             return at
     if not tag.is_xml and (top.is_arguments or not block.is_number(name)):
         if not (top.shape.has_property(name) or block.stack[0].shape.has_property(name)):
-            return _chat_token(block, text, at)
+            return _chat_token(block, at)
         block.note(Code.NOT_XML_NAME, place, f"{name!r} is no XML name", block.base + tag.end)
     limits = block.reading.limits
     block.element_count += 1
@@ -383,7 +383,7 @@ def _open_field(block: Block, field: str, tag: Tag, place: int) -> None:
         return open_arguments(block, tag, place)
     for name, _, _ in attributes_of(tag.attributes):
         block.note_ignored(name, tag.name, place, start)
-    leaf = Leaf(tag.name, Element(tag.name, place), ANY, start, None)
+    leaf = Leaf(tag.name, Element(tag.name, place), ANY, start)
     leaf.exact = False
     leaf.decided = True
     leaf.capture = ""

@@ -30,12 +30,13 @@ _TAGS: Final = re.compile(rf"<(/?)[{SPACES}]*([^{SPACES}<>/=\"'&]+)(?=[{SPACES}<
 
 def end_section(block: Block, leaf: Leaf) -> None:
     """The last `]]>` ended its section; plain text follows."""
+    ending = block.ending
     if not block.discard:
-        leaf.sections.append(block.ending.section)
-    leaf.counted = block.ending.section + 3
-    block.ending.section = -1
+        leaf.sections.append(ending.section)
+    leaf.counted = ending.section + 3
+    ending.section = -1
     block.state = State.TEXT
-    block.emit_text(block.ending.aside.take())
+    block.emit_text(ending.aside.take())
 
 
 def continue_cdata(block: Block, leaf: Leaf) -> None:
@@ -46,14 +47,14 @@ def continue_cdata(block: Block, leaf: Leaf) -> None:
     block.state = State.CDATA
 
 
-def meet_candidate(block: Block, leaf: Leaf, text: str, at: int, tag: Tag, kind: int) -> int:
+def meet_candidate(block: Block, leaf: Leaf, at: int, tag: Tag, kind: int) -> int:
     """An end tag that may end the leaf, depending on what follows."""
     candidate = Candidate(kind, tag, block.base + at, block.ending.section, block.ending.aside.take())
     if kind == OWN and not leaf.exact:
         confirm_end(block, leaf, candidate)
     else:
         block.own_ending().candidate = candidate
-        block.put_aside(text[at : tag.end])
+        block.put_aside(block.text[at : tag.end])
         block.state = State.END_TAIL
     return tag.end
 
@@ -88,17 +89,18 @@ def read_end_tail(block: Block, leaf: Leaf, text: str, at: int) -> int:
 def _is_claimed(block: Block, leaf: Leaf, candidate: Candidate, at: int) -> bool:
     """Does an example in the leaf claim the candidate, which what is at `at` confirms? Then it is content, or is
     taken for it until the reply shows that it was the end after all: what follows makes no deltas until then."""
-    in_section = block.ending.section >= 0
-    if not in_section and leaf.literal < 0:
+    ending = block.ending
+    in_section = ending.section >= 0
+    if not (in_section or leaf.literal >= 0):
         return False
-    if not block.count_examples(block.ending.section if in_section else candidate.place):
+    if not block.count_examples(ending.section if in_section else candidate.place):
         return False
-    if not block.ending.claimed:
-        block.ending.held_reader, leaf.reader = leaf.reader, None
+    if not ending.claimed:
+        ending.held_reader, leaf.reader = leaf.reader, None
     candidate.after = block.base + at
     candidate.sections = len(leaf.sections)
     candidate.repairs = len(block.repairs)
-    block.ending.claimed.append(candidate)
+    ending.claimed.append(candidate)
     return True
 
 
@@ -119,9 +121,10 @@ def is_next_section(block: Block, leaf: Leaf, after: int) -> bool | None:
 
 def _release(block: Block, leaf: Leaf, end: int) -> None:
     """The leaf ends at `end` after all: make the deltas of what was held."""
-    first = block.ending.claimed[0]
-    block.ending.claimed.clear()
-    reader, block.ending.held_reader = block.ending.held_reader, None
+    ending = block.ending
+    first, reader = ending.claimed[0], ending.held_reader
+    ending.claimed.clear()
+    ending.held_reader = None
     leaf.reader = reader
     if reader is None:
         return
@@ -211,7 +214,7 @@ def _may_follow(block: Block, leaf: Leaf, kind: int, text: str, at: int) -> int 
     following = text[at + 1]
     if kind == CALL:
         if following != "/":
-            return block.begins_block(text, at) if block.is_tag else NO
+            return block.begins_block(at) if block.is_tag else NO
         tag = read_end_tag(text, at)
         return tag and block.is_block(tag.name)
     if kind == AROUND:
@@ -226,7 +229,7 @@ def _may_follow(block: Block, leaf: Leaf, kind: int, text: str, at: int) -> int 
     return _starts_sibling(block, leaf, kind, text, at)
 
 
-def _may_follow_around(block: Block, tag: str, text: str, at: int) -> int | bool | None:
+def _may_follow_around(block: Block, tag: str, text: str, at: int) -> bool | None:
     """May what is at `at` follow the open element `tag` of the arguments, if its end tag ended it (protocol, 4.6)?"""
     depth = block.depth_of(tag)
     if depth < 2 or text[at] != "<":

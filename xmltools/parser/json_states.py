@@ -64,7 +64,7 @@ def begin_json_leaf(block: Block, start: int) -> None:
     element = Element(arguments.tag, arguments.start)
     block.json = JSONObject(arguments.start, block.dialect, 0)
     block.json.element = element
-    block.leaf = Leaf(arguments.tag, element, ANY, start, None)
+    block.leaf = Leaf(arguments.tag, element, ANY, start)
     block.leaf.exact = not block.is_tag  # whose end tag is that of the call
     block.state = State.TEXT
 
@@ -298,7 +298,7 @@ def _after_body(block: Block, json: JSONObject, text: str, at: int) -> int:
     if is_whole and (after := _past_misspelt_end(block, text, at)):
         return after
     opening = read_mark(text, at, (dialect.start or dialect.opener.removesuffix(">"),))
-    opens = block.opens_block(text, at, dialect.block) if opening and dialect.block else bool(opening)
+    opens = block.opens_block(at, dialect.block) if opening and dialect.block else bool(opening)
     if tag is MORE or opens is MORE or opening is MORE:
         return -1
     if opens and not (in_list and dialect.is_bare):  # a list without marks counts if it is whole
@@ -351,7 +351,7 @@ def skip_body(block: Block, text: str, at: int) -> int:
     if place != at:
         return place if place > at else len(text)
     tag = read_end_tag(text, at)
-    opens = block.opens_block(text, at, block.dialect.block) if is_after and not block.in_list else NO
+    opens = block.opens_block(at, block.dialect.block) if is_after and not block.in_list else NO
     if (tag is MORE or opens is MORE) and not (is_after and block.final):
         return -1
     block.done = bool(opens)

@@ -98,7 +98,12 @@ class Failure(NamedTuple):
 
 
 class Candidate:
-    """An end tag that may be the end of the open leaf. What follows it decides, and whether an example claims it."""
+    """An end tag that may be the end of the open leaf. What follows it decides, and whether an example claims it: then
+    reading went on at the place `after`, and there were so many `sections` and `repairs`."""
+
+    after = -1
+    sections = 0
+    repairs = 0
 
     def __init__(self, kind: int, tag: Tag, place: int, section: int, between: str) -> None:
         self.kind = kind
@@ -107,10 +112,6 @@ class Candidate:
         self.place = place
         self.section = section  # the place of the `]]>` that it follows, or -1
         self.between = between  # the text between the two
-        # If an example claims it: where reading went on, and how many sections and repairs there were.
-        self.after = -1
-        self.sections = 0
-        self.repairs = 0
 
 
 class Container:
@@ -159,7 +160,7 @@ class Leaf:
         "tag",
     )
 
-    def __init__(self, tag: str, element: Element, shape: Shape, start: int, path: Path | None) -> None:
+    def __init__(self, tag: str, element: Element, shape: Shape, start: int, path: Path | None = None) -> None:
         self.tag = tag
         self.element = element
         self.shape = shape
@@ -214,19 +215,20 @@ class Ending:
     it claims no end. And the place where the open call may be `over`, or -1."""
 
     candidate: Candidate
+    held_reader: TextReader | None = None
+    calls = 0
+    claims = False
+    begun = -1
+    over = -1
 
     def __init__(self) -> None:
         self.aside = Rope()
         self.section = -1
         self.claimed: list[Candidate] = []
-        self.held_reader: TextReader | None = None
         self.last_ends: tuple[int, int] | None = None
         self.ended_around: dict[str, str] = {}
-        self.calls = 0
         self.blocks: list[int] = []
         self.arguments: list[str | tuple[str]] = []
-        self.claims = False
-        self.begun = self.over = -1
 
 
 NO_ENDING: Final = Ending()
@@ -631,8 +633,9 @@ class Block:
         toolbox = self.reading.toolbox if self.is_tag else None
         return name == self.dialect.block or (toolbox is not None and name in toolbox.names)
 
-    def opens_block(self, text: str, at: int, name: str) -> bool | None:
+    def opens_block(self, at: int, name: str) -> bool | None:
         """Does a new block start at `at`, where `<name` is? That of another tool begins with one of its arguments."""
+        text = self.text
         after = opens_call(text, at, name)
         if not after or name == self.dialect.block or self.reading.toolbox is None:
             return MORE if after is MORE else bool(after)
@@ -640,10 +643,10 @@ class Block:
         shape = self.reading.toolbox.guess(name, None, self.dialect.default_server)
         return MORE if tag is MORE else bool(tag and shape and shape.has_property(tag.name))
 
-    def begins_block(self, text: str, at: int) -> bool | None:
+    def begins_block(self, at: int) -> bool | None:
         """Does a new block start at the `<` at `at`, whatever its name is?"""
-        name = read_name(text, at + 1)
-        return self.names_block(name) and self.opens_block(text, at, name) if isinstance(name, str) else name
+        name = read_name(self.text, at + 1)
+        return self.names_block(name) and self.opens_block(at, name) if isinstance(name, str) else name
 
     def meet_opener(self, place: int) -> None:
         """A new block starts inside this one: its end tag was forgotten."""

@@ -52,6 +52,17 @@ class Outside:
     return the place up to which they read, or -1 if the text does not decide.
     """
 
+    _is_blank = True
+    """Nothing but white space has come since the reply, a call or reasoning."""
+    _is_hiding = False
+    """The text that is held back is a call, unless what may hide it ends."""
+    _next = (-1, "")
+    """The next opener in the text that is being read, if that is known: its place and its word."""
+    _tail = "\n"
+    """The end of the text, if others are read: the copy of a result may begin there."""
+    _is_copied = False
+    """The text is in such a copy, where calls in other dialects do not count."""
+
     def __init__(
         self,
         starts: Starts,
@@ -67,12 +78,6 @@ class Outside:
         self.opening: Opening | None = None
         self.is_after = False  # white space lays out: a call or reasoning has ended, and no text has come since
         self._region: Reasoning | None = None
-        self._is_blank = True  # nothing but white space has come since the reply, a call or reasoning
-        self._is_hiding = False  # the text that is held back is a call, unless what may hide it ends
-        # the next opener in the text that is being read, if that is known: its place and its word
-        self._next = (-1, "")
-        self._tail = "\n"  # the end of the text, if others are read: the copy of a result may begin there
-        self._is_copied = False  # the text is in such a copy, where calls in other dialects do not count
         self._starts = starts
         self._edges = starts.edges  # what is no text where nothing comes before it
         self._prose = prose = Shown(starts.words, limits.block_size)

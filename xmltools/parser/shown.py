@@ -140,8 +140,11 @@ class Shown(FenceReader):
     def _forget_old(self) -> None:
         """What has begun too long ago has no end."""
         if self._open:
-            first = self._at - self._section_length
-            self._open = {kind: begun for kind, begun in self._open.items() if begun[0] >= first}
+            self._keep_open(range(self._at - self._section_length, self._at))
+
+    def _keep_open(self, places: range) -> None:
+        """Of what is open, only what has begun there goes on."""
+        self._open = {kind: begun for kind, begun in self._open.items() if begun[0] in places}
 
     def _take_lines(self, text: str) -> None:
         """Whole lines. Nearly all of them have nothing that matters after them."""
@@ -215,7 +218,7 @@ class Shown(FenceReader):
             self._tokens.clear()
             self.quoted = None
             if before:  # it has closed; what began in it ends with it
-                self._open = {kind: begun for kind, begun in self._open.items() if begun[0] < self._fence_start}
+                self._keep_open(range(self._fence_start))
             else:
                 self._fence_start = self._at
         if self._tokens:
@@ -258,7 +261,7 @@ class Shown(FenceReader):
             start, marker = begun
             if place + length - start > self._section_length:
                 break
-            self._open = {kind: begun for kind, begun in self._open.items() if begun[0] < start}
+            self._keep_open(range(start))
             self.marker = marker
             self.line = "x"
             return number + 1

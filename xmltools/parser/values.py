@@ -136,7 +136,7 @@ def turn_into_text(block: Block, container: Container, place: int) -> None:
     del block.leaves[container.first_leaf :]
     block.forget_repairs(container.first_repair)
     container.element.children = None
-    leaf = Leaf(container.tag, container.element, ANY, container.start, None)
+    leaf = Leaf(container.tag, container.element, ANY, container.start)
     leaf.exact = not block.stack[-1].loose
     leaf.literal = container.start
     leaf.pasted = leaf.mixed = True
@@ -174,7 +174,7 @@ def read_text(block: Block, leaf: Leaf, text: str, at: int) -> int:
         if opened:
             return open_cdata(block, leaf, opened, at)
     if _is_word(leaf) and following.isalpha():
-        name, place, opens = read_name(text, at + 1), block.base + at, block.begins_block(text, at)
+        name, place, opens = read_name(text, at + 1), block.base + at, block.begins_block(at)
         if opens is MORE:
             return -1
         if opens:
@@ -271,7 +271,7 @@ def _leaf_end_tag(block: Block, leaf: Leaf, text: str, at: int) -> int:
             block.close_element(name, place, leaf)
             return tag.end
         if kind != OTHER or not (leaf.pasted or leaf.sections or leaf.lacks_mark):
-            return meet_candidate(block, leaf, text, at, tag, kind)
+            return meet_candidate(block, leaf, at, tag, kind)
     leaf.set_literal(block.base + at, pasted=not _is_word(leaf))
     block.emit_text("</")
     return at + 2

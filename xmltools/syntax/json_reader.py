@@ -230,6 +230,11 @@ class LenientReader(JSONScanner):
     error.
     """
 
+    comma = -1
+    """The last one."""
+    escape = -1
+    """The first one that only Python has."""
+
     def __init__(
         self,
         text: str,
@@ -247,8 +252,6 @@ class LenientReader(JSONScanner):
         self.is_literal = self._is_call or self.marks != ()  # Python's literals are how these are written
         self.slips: dict[Code, Slip] = {}
         self.open: list[list[Any]] = [[]]  # what is in each open object or list: in an object, keys with their places
-        self.comma = -1  # the last one
-        self.escape = -1  # the first one that only Python has
 
     def read(self) -> tuple[Any, list[Slip]]:
         """Return the value of the whole text and the slips."""
