@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Final
 
 from xmltools.parser.cdata import read_cdata, read_cdata_tail
 from xmltools.parser.delimited_calls import read_pairs
-from xmltools.parser.delimited_values import SECTION_END, read_pair_value
+from xmltools.parser.delimited_values import read_pair_value
 from xmltools.parser.elements import read_body, read_markup, read_stray
 from xmltools.parser.end_tags import read_end_tail
 from xmltools.parser.json_states import read_json, read_json_end, skip_body
 from xmltools.parser.open_call import Block, Leaf, State, read_skipped, skip_broken
 from xmltools.parser.tool_tags import read_tool_tag, read_tool_text
-from xmltools.parser.values import read_leaf_comment, read_leaf_start, read_text, stops_of_text
-from xmltools.syntax.markup import BREAK
+from xmltools.parser.values import read_leaf_comment, read_leaf_start, read_text
 
 _BETWEEN: Final[dict[int, Callable[[Block, str, int], int]]] = {
     State.BODY: read_body,
@@ -69,30 +66,3 @@ def run(block: Block, text: str, at: int, base: int) -> int:
     if reading.delta:
         block.flush_delta()
     return at
-
-
-ValueRun = tuple[str, re.Pattern[str], str, bool]
-
-
-def run_of_value(block: Block, leaf: Leaf) -> ValueRun | None:
-    """How the open value goes on: the characters with which all begins that may begin or end in it; a pattern of that,
-    or of what the end of a text cuts off of it; the delimiter that probably ends it, unless that is an end tag; and
-    whether its last line break is not part of it. None if it has not begun, or may have ended."""
-    state = block.state
-    if state == State.TEXT:
-        return "</" if leaf.pasted else "<", stops_of_text(block, leaf), "", False
-    if state == State.CDATA or (state == State.PAIR_VALUE and leaf.decided):
-        return "]]", SECTION_END, "", False
-    if state != State.PAIR_VALUE:
-        return None
-    pairs = block.pairs
-    stops = block.delimiters.in_value(leaf.tag[0])
-    begins = pairs.tag_mark[:2] or "<"
-    has_breaks = block.delimiters.has_breaks
-    return begins, _framed(stops.pattern) if has_breaks else stops, pairs.value_end, has_breaks
-
-
-@lru_cache(maxsize=256)
-def _framed(stops: str) -> re.Pattern[str]:
-    """A pattern of these stops of a value whose last line break is not part of it, and of that break."""
-    return re.compile(rf"{BREAK}?(?:{stops}|\Z)")

@@ -560,11 +560,10 @@ class Block:
         depth = self.depth_of(name)
         if depth < 0:
             return False
-        left_open = [container.tag for container in self.stack[depth + 1 :]]
-        left_open += [leaf.tag] if leaf is not None else []
+        left_open: list[Container | Leaf] = [*self.stack[depth + 1 :], *filter(None, (leaf,))]
         if left_open:
-            tags = ", ".join(f"<{tag}>" for tag in left_open)
-            self.note(Code.MISSING_END_TAG, place, f"</{name}> closed {tags}", (leaf or self.stack[-1]).start)
+            tags = ", ".join(f"<{each.tag}>" for each in left_open)
+            self.note(Code.MISSING_END_TAG, place, f"</{name}> closed {tags}", left_open[-1].start)
         while len(self.stack) > max(depth, 1):
             self.close_top(place)
         if depth == 0:

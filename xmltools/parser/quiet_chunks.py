@@ -13,11 +13,11 @@ from typing import Final
 
 from xmltools.models.events import ArgumentDelta, Event, TextDelta
 from xmltools.parser.decode_text import TextReader
+from xmltools.parser.delimited_values import SECTION_END
 from xmltools.parser.delimiters import cut_of
-from xmltools.parser.machine import run_of_value
 from xmltools.parser.open_call import Block, Path, Reading, State
 from xmltools.parser.outside import Outside
-from xmltools.parser.values import END_PART, around_clean, is_undecided
+from xmltools.parser.values import END_PART, around_clean, is_undecided, stops_of_text
 from xmltools.syntax.json_scanner import JSONScanner
 from xmltools.syntax.late_patterns import late_pattern
 from xmltools.syntax.markup import BREAK, SPACES, TAG_LENGTH
@@ -68,6 +68,12 @@ def _part_of(delimiter: str, after: str = "") -> re.Pattern[str]:
     come `after` it."""
     whole = f"|{re.escape(delimiter)}{after}" if after else ""
     return re.compile(rf"{BREAK}?(?:{cut_of(delimiter)}{whole})") if delimiter[1:] else _NEVER
+
+
+@lru_cache(maxsize=256)
+def _framed(stops: str) -> re.Pattern[str]:
+    """A pattern of these stops of a value whose last line break is not part of it, and of that break."""
+    return re.compile(rf"{BREAK}?(?:{stops}|\Z)")
 
 
 class Run:
@@ -201,20 +207,25 @@ class Run:
                 most = self._choose_tag(_tag_part("" if block.is_tag or block.name is None else block.arguments_tag))
             else:
                 return
-        elif leaf.capture is None and (value := run_of_value(block, leaf)):
-            self.pair, stops, end, is_framed = value
+        elif leaf.capture is None and state in (State.TEXT, State.CDATA, State.PAIR_VALUE):
+            self.kind = VALUE
+            if state == State.TEXT:
+                self.pair, stops = "</" if leaf.pasted else "<", stops_of_text(block, leaf)
+                self.reader = leaf.reader
+                self._wait, self._tag, self._around = END_PART, leaf.tag, around_clean(block, leaf)
+            elif state == State.CDATA or leaf.decided:
+                self.pair, stops, self._wait = "]]", SECTION_END, _NEVER
+            else:
+                self.pair, stops = block.pairs.tag_mark[:2] or "<", block.delimiters.in_value(leaf.tag[0])
+                self._wait = _part_of(block.pairs.value_end)
+                if block.delimiters.has_breaks:
+                    self.kind, self.edge, stops = FRAMED, "\r\n", _framed(stops.pattern)
             self.finds = stops.search
             self.char = self.pair[0]
-            self.kind = FRAMED if is_framed else VALUE
             self.path = leaf.path or ()
             self._is_silent = leaf.reader is None or leaf.path is None
             self._direct = HELD if self._is_silent else self.kind
             self.mode = HELD if held else self._direct
-            if state == State.TEXT:
-                self.reader = leaf.reader
-                self._wait, self._tag, self._around = END_PART, leaf.tag, around_clean(block, leaf)
-            else:
-                self._wait, self.edge = _part_of(end), "\r\n"
         elif held and held[0] == "<" and ">" not in held and (state not in _TAILS or held[1:2] == "/"):
             most = self._choose_tag(_TAG_NAME, HELD)
         else:

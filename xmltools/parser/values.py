@@ -47,10 +47,10 @@ def begin_marked_leaf(block: Block, element: Element, shape: Shape, start: int, 
     leaf.sections.append(start)  # read as CDATA is: only after the mark there is markup
     leaf.reader = TextReader() if path is not None else None
     block.arguments_closed = False
+    most = block.reading.limits.elements
     block.element_count += 1
-    if block.element_count > block.reading.limits.elements:
-        text = f"the block has more than {block.reading.limits.elements} arguments"
-        block.fail(Code.LIMIT_EXCEEDED, text, element.offset)
+    if block.element_count > most:
+        block.fail(Code.LIMIT_EXCEEDED, f"the block has more than {most} arguments", element.offset)
         block.discard = True
     if not block.discard:
         block.stack[-1].children.append(element)

@@ -86,20 +86,15 @@ def _read_json(form: Dialect, limits: Limits, toolbox: Toolbox, text: str, at: i
         return None
     if len(value) != 2 or (form.body is _ELEMENTS and find_forbidden(body, 0, len(body)) >= 0):
         return None
-    name, arguments = _first(value, form.json_tool_name), _first(value, form.json_arguments)
+    name, arguments = (
+        next((value[key] for key in keys if key in value), None) for keys in (form.json_tool_name, form.json_arguments)
+    )
     if not isinstance(name, str) or not isinstance(arguments, dict) or not _TOOL.fullmatch(name):
         return None
     found = toolbox.find_plain(name, None, form.default_server)
     if found is None or any(map(found[1].wraps, arguments)) or not found[1].is_clean(arguments, LEVELS):
         return None
     return name, found[0], arguments, end + len(form.closer)
-
-
-def _first(value: dict[str, Any], keys: tuple[str, ...]) -> Any:
-    for key in keys:
-        if key in value:
-            return value[key]
-    return None
 
 
 def _read_children(form: Dialect, limits: Limits, toolbox: Toolbox, text: str, at: int) -> _Call | None:
