@@ -54,14 +54,14 @@ def _begin_call(block: Block, text: str, at: int) -> int:
             return _skip_to_name(block, text, at)
         note_blanks(block, begins, pairs.name)
         start = begins.end()
-    brace = skip_space(text, start)
-    may_be_json = not pairs.name_attribute and (pairs.end or not pairs.name)
-    if may_be_json and brace == len(text):
-        raise UndecidedError
-    if may_be_json and text[brace] == "{":
-        block.note(Code.JSON_ARGUMENTS, block.base + brace, "the call was read from JSON")
-        begin_json_body(block, block.base + brace)
-        return brace
+    if not pairs.name_attribute and (pairs.end or not pairs.name):
+        brace = skip_space(text, start)
+        if brace == len(text):
+            raise UndecidedError
+        if text[brace] == "{":
+            block.note(Code.JSON_ARGUMENTS, block.base + brace, "the call was read from JSON")
+            begin_json_body(block, block.base + brace)
+            return brace
     name, after = _read_name(block, text, at, start)
     if name is None:
         return after

@@ -68,18 +68,18 @@ def begins_call(dialect: Dialect, text: str, at: int, *, fences: bool = True) ->
 def read_start(dialect: Dialect, text: str, at: int, mark: str, *, fences: bool = True) -> int | bool | None:
     """The place after the start delimiter of a call, `mark` at `at`, if a call begins there; -1, where a call begins
     without one. `fences`: its body may be fenced."""
-    pairs = dialect.pairs
+    own = known_delimiters(dialect)
+    pairs = own.pairs
     if dialect.is_bare:
         begins = begins_call(dialect, text, at)
-        if begins and pairs and pairs.python:
+        if begins and pairs.python:
             begins = _is_no_link(text, skip_space(text, at))
         return begins and -1
-    if mark == dialect.opener and (pairs is None or pairs.name != mark):
+    if mark == dialect.opener and mark != pairs.name:
         after = at + len(mark) - (mark[-1] == "[")  # a list that the delimiter has begun
         return begins_call(dialect, text, after, fences=fences) and after
-    if pairs is None or not pairs.bare:
+    if not pairs.bare:
         return NO
-    own = known_delimiters(dialect)
     name = own.look(text, at, "name nameless", "")
     if not name:
         return name

@@ -91,9 +91,8 @@ def _is_claimed(block: Block, leaf: Leaf, candidate: Candidate, at: int) -> bool
     taken for it until the reply shows that it was the end after all: what follows makes no deltas until then."""
     ending = block.ending
     in_section = ending.section >= 0
-    if not (in_section or leaf.literal >= 0):
-        return False
-    if not block.count_examples(ending.section if in_section else candidate.place):
+    may_hold_examples = in_section or leaf.literal >= 0
+    if not (may_hold_examples and block.count_examples(ending.section if in_section else candidate.place)):
         return False
     if not ending.claimed:
         ending.held_reader, leaf.reader = leaf.reader, None
@@ -154,12 +153,12 @@ def confirm_end(block: Block, leaf: Leaf, candidate: Candidate) -> None:
     if ending.section >= 0:
         block.put_aside(candidate.between)
         end_section(block, leaf)
-    if kind == AROUND:
+    if not candidate.name:
+        block.note_missing(f"</{leaf.tag}>", place, leaf.start)
+    elif kind == AROUND:
         ending.ended_around[leaf.tag] = candidate.name
     elif kind == CALL:
         _refuse_garbage(block, leaf, place)
-    elif kind == OTHER and not candidate.name:
-        block.note_missing(f"</{leaf.tag}>", place, leaf.start)
     elif kind == OTHER:
         block.note(Code.MISMATCHED_END_TAG, place, f"another end tag closed <{leaf.tag}>", leaf.start)
     elif candidate.spaced:
@@ -177,15 +176,15 @@ def _refuse_garbage(block: Block, leaf: Leaf, end: int) -> None:
     start = leaf.sections[-1] + 3 if leaf.sections else leaf.start
     text = block.source_of(start, end)
     for found in _TAGS.finditer(text):
-        name = found[2]
-        if name in block.ending.ended_around and found[1]:
+        slash, name = found.groups()
+        if name in block.ending.ended_around and slash:
             refuse_second_end(block, name, start + found.start())
             return
-        if name == leaf.tag and found[1]:
+        if name == leaf.tag and slash:
             message = f"</{name}> is in the value of <{name}>, and only </{block.arguments_tag}> closes it"
             hint = f"End the value with </{name}>, and write nothing between </{name}> and the next tag."
-        elif block.depth_of(name) > 1 if found[1] else name != leaf.tag and block.stack[-1].shape.has_property(name):
-            tag = f"<{found[1]}{name}>"
+        elif block.depth_of(name) > 1 if slash else name != leaf.tag and block.stack[-1].shape.has_property(name):
+            tag = f"<{slash}{name}>"
             message = f"{tag} is in the value of <{leaf.tag}>, which was not closed"
             hint = f"Close <{leaf.tag}> with </{leaf.tag}> before {tag}."
         else:
@@ -279,9 +278,7 @@ def end_leaf(block: Block, leaf: Leaf, place: int, *, cut: bool = False) -> None
     if leaf.capture is not None:
         end_field(block, leaf.tag, leaf.capture.strip(SPACES), leaf.element, leaf.start)
     elif len(block.stack) == 1:
-        block.arguments_closed = block.arguments_closed or (
-            block.json is not None and leaf.element is block.json.element
-        )
+        block.arguments_closed |= block.json is not None and leaf.element is block.json.element
         block.done = block.is_tag
     leaf.reader = None
     block.leaf = None

@@ -29,20 +29,19 @@ from xmltools.tools.schema import (
 
 _SHORT: Final = 256
 _ELEMENTS: Final = Body.ELEMENTS  # members of an enumeration are slow to look up
-_NO_SERVER: Final = "Several servers have a tool of this name, and a call can't say which is meant. Use another tool."
 _AROUND: Final = (len(CDATA_OPEN), 3), (0, 0)
 """Characters before and after the content of a leaf that is one section, or stands between delimiters."""
 _COMMENT: Final = re.compile(r"<!--.*?(?:(-->)|\Z)", re.DOTALL)
 _PLACE: Final = attrgetter("offset")
 
 
-def conclude(block: Block, end: int, text: str, base: int, strict: str) -> ToolCall | CallError:
+def conclude(block: Block, end: int, strict: str) -> ToolCall | CallError:
     """The call of an ended block, or why it gives none.
 
-    `end` is the block's end in the stream. It is in `text`, whose first character is at `base` in the stream. `strict`:
-    why no repair is taken; empty if repairs are.
+    `end` is the block's end in the stream; its text has all of it. `strict`: why no repair is taken; empty if repairs
+    are.
     """
-    block.text, block.base = text, base
+    text, base = block.text, block.base
     dialect = block.dialect
     arguments: dict[str, Any] = {}
     try:
@@ -62,7 +61,7 @@ def conclude(block: Block, end: int, text: str, base: int, strict: str) -> ToolC
         reading = _read_arguments(block, end, body, shape)
         if reading.problems and json and not json.is_written:
             json.is_written = True  # a number may be a string without its quotes
-            return conclude(block, end, text, base, strict)
+            return conclude(block, end, strict)
         arguments = reading.arguments
         _judge(block, reading, shape or ANY)
         forbidden = find_forbidden(text, block.start - base, end - base)
@@ -122,7 +121,7 @@ def _find_tool(block: Block) -> tuple[str, ObjectShape | None]:
     if found is None:
         message, hint = toolbox.missing(name, named)
         if name in toolbox.names and not names_servers:
-            hint = _NO_SERVER
+            hint = "Several servers have a tool of this name, and a call can't say which is meant. Use another tool."
         start = block.name_start
         place = block.base + skip_space(block.text, start - block.base) if start >= 0 else None
         raise NoCallError(Code.UNKNOWN_TOOL, message, place, hint)
@@ -172,9 +171,8 @@ def _read_arguments(block: Block, end: int, body: Envelope | None, shape: Object
     """The arguments of a block that ends at `end` in the stream."""
     json, children, base = block.json, block.arguments.children or [], block.base
     if json is None:
-        is_usual = block.dialect.body is not _ELEMENTS
-        depth = block.reading.limits.depth
-        return read_arguments(children, shape, depth=depth, json_is_usual=is_usual, tool=block.name or "")
+        is_usual, limits = block.dialect.body is not _ELEMENTS, block.reading.limits
+        return read_arguments(children, shape, depth=limits.depth, json_is_usual=is_usual, tool=block.name or "")
     if body:
         value = body.arguments(shape or ANY)
     elif children:

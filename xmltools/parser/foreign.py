@@ -43,17 +43,17 @@ _TO: Final = " to=functions."
 """As Harmony's ` to=`, but only with this prefix: prose may have the rest."""
 _ARGS: Final = "[ARGS]"
 """Mistral's delimiter after the name."""
-_S: Final = f"{SPACE}*"
-_S64: Final = f"{SPACE}{{0,64}}"
-_NAME: Final = f"(?P<name>[^{SPACES}<>\"'/={{}}]{{1,256}})"
+_S = f"{SPACE}*"
+_S64 = f"{SPACE}{{0,64}}"
+_NAME = f"(?P<name>[^{SPACES}<>\"'/={{}}]{{1,256}})"
 
 _SIGNS: Final = "<[{(=&"
 """One of them is in each text in which a call begins."""
 _NO_TOOLS: Final = Toolbox(())
 
 # At the start of a run of backticks only: long runs would take quadratic time.
-_FENCED: Final = rf"```(?<!````)`*+[^\n`]*+\n{_S}+\[?{_S}+(?={{)"
-_VALUE: Final = rf"{_S}={_S}(?:\"[^\"<]*\"|'[^'<]*')"
+_FENCED = rf"```(?<!````)`*+[^\n`]*+\n{_S}+\[?{_S}+(?={{)"
+_VALUE = rf"{_S}={_S}(?:\"[^\"<]*\"|'[^'<]*')"
 _TOOL_TAG: Final = (
     (
         "tag_per_tool",
@@ -72,9 +72,9 @@ _OWN_TOOL = late_pattern(
 # -- attempts ----------------------------------------------------------------------------------------------------------
 
 _BARS: Final = r"|｜‖▁_\\"
-_TRIGGER: Final = rf"tool|func|invo|[TFI{_BARS}](?:(?i:ool|unc|nvo)|(?<=[{_BARS}])[{_BARS}]{{0,2}} ?[A-Za-z])"
+_TRIGGER = rf"tool|func|invo|[TFI{_BARS}](?:(?i:ool|unc|nvo)|(?<=[{_BARS}])[{_BARS}]{{0,2}} ?[A-Za-z])"
 """What the tag of an attempt begins with, after its `<`. Without bars others are words of HTML, as `<start>` may be."""
-_TAG: Final = (
+_TAG = (
     rf"<(?={_TRIGGER})(?!(?:tool|functions?|invoke)(?![\w{_BARS}=:{SPACES}]))"
     rf"(?P<tag>(?:[\w{_BARS}]|(?<=[|｜‖]) (?=\w)){{1,80}}+)"
 )
@@ -82,17 +82,17 @@ _TAG: Final = (
 _LETTERS = late_pattern("[a-z0-9]+")
 _IN_TAG: Final = ("tool", "function", "functions", "invoke")
 """Tags that must have the name in them: documents have `<function>read</function>`."""
-_WORD: Final = (
+_WORD = (
     "antml|arguments|args|begin|calls|call|channel|code|commentary|constrain|content|dsml|functions|function|id|ifm|"
     "index|invoke|json|message|minimax|name|open|parameters|parameter|plugin|python|recipient|section|seed|sep|start|"
     "steptml|tools|tool|type|xml"
 )
-_WORDS: Final = rf"(?i:{_WORD})(?:_(?:(?i:{_WORD})|\d{{1,9}}))*+"
+_WORDS = rf"(?i:{_WORD})(?:_(?:(?i:{_WORD})|\d{{1,9}}))*+"
 """What may come between a tag and the name, alone or with `_` between."""
 _GAP_LENGTH: Final = 200
 _OTHER_KEY: Final = r"\b(?:id|index|type)[\"']?[ \t]{0,8}[:=][ \t]{0,8}[\"']?\Z"
 """What comes right before a word that is not a name, as in `<functions id="search">`."""
-_NEXT: Final = r"(?:[<{\[]|`{3}|[\"'`]{0,3}[\w.-]{1,64}[\"'`]{0,3}[ \t]{0,8}[:=])"
+_NEXT = r"(?:[<{\[]|`{3}|[\"'`]{0,3}[\w.-]{1,64}[\"'`]{0,3}[ \t]{0,8}[:=])"
 _FOLLOW = late_pattern(
     rf"[\"'`]{{0,3}}(?:\Z|\({_S64}(?:[\"'{{\[)]|\w{{1,64}}{_S64}[=:])|{_S64}(?P<closed>/>)"
     rf"|{_S64}>(?:(?:[ \t]{{0,64}}\r?\n{_S64})?{_NEXT}|[ \t]{{1,64}}[{{\[])|{_S64}(?::\d{{1,9}}|[,:=]{_S64})?{_NEXT})"
@@ -101,7 +101,7 @@ _FOLLOW = late_pattern(
 _OPPOSITE: Final = {"begin": "end", "start": "end", "prefix": "suffix"}
 # A backslash before it says that it is only shown.
 _LAST_NAME = late_pattern(r"(?<![\w.:/\\-])([\w.:/-]*+(?<=\w))\Z")
-_TO_CALL: Final = (
+_TO_CALL = (
     rf"{_TO}(?P<name>[\w.:/-]{{1,256}}+)"
     r"(?:[\s<>|｜‖]|(?:analysis|assistant|channel|code|commentary|constrain|final|json|message)(?!\w)){0,200}+(?={)"
 )
@@ -507,7 +507,7 @@ class ForeignCalls:
                 has_arguments = not scanner.names.keys().isdisjoint(self._dialect.json_arguments_names)
                 if not (is_tool and (self._dialect.is_bare if scanner.error else has_arguments)):
                     return
-                is_whole = is_whole and not scanner.error
+                is_whole &= not scanner.error
         self._left -= 1
         of = f" of {name!r:.100}" if name else ""
         rest = "" if is_whole else ", whose end is missing,"

@@ -91,10 +91,11 @@ class HeldCalls:
             return
         self._source.append(block.source_of(block.start, end))
         self._tail = ""
-        dialect, is_fenced = block.dialect, self._marker != ""
+        dialect, tool = block.dialect, block.name
         self.is_shown |= (dialect.is_bare and not is_call) or end - self._start > block.reading.limits.block_size
-        message = f"a call of {block.name or 'no tool'!r:.100} was only shown: it stayed text"
-        notice = Notice(Code.SHOWN_CALL, (block.start, end), message, dialect.name, block.name, is_call, is_fenced)
+        message = f"a call of {tool or 'no tool'!r:.100} was only shown: it stayed text"
+        span = block.start, end
+        notice = Notice(Code.SHOWN_CALL, span, message, dialect.name, tool, is_call, self._marker != "")
         self._notices.append(Noticed(notice))
 
     def show(self) -> Reasoning | None:

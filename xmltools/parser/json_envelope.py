@@ -116,7 +116,7 @@ class Envelope:
         elif value is not None and not isinstance(value, dict):
             self._refuse(Code.INVALID_ARGUMENTS, f"expected an object with the arguments, got {value!r:.60}")
         inside: dict[str, Any] = value or {}
-        self._is_wrapped = self._is_wrapped or wrapper is not None
+        self._is_wrapped |= wrapper is not None
         beside = {
             key: rest[key]
             for key in rest

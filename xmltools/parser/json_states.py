@@ -281,7 +281,7 @@ def _after_arguments(block: Block, json: JSONObject, text: str, at: int) -> int:
 def _after_body(block: Block, json: JSONObject, text: str, at: int) -> int:
     dialect, in_list = block.dialect, block.in_list
     is_whole = not (in_list or json.lacks_brace)
-    mark = read_mark(text, at, (dialect.end, *(dialect.turn_ends if is_whole else ())))
+    mark = read_mark(text, at, (dialect.end, *dialect.turn_ends * is_whole))
     if mark is MORE:
         return -1
     if mark and mark == dialect.end and not in_list:

@@ -187,7 +187,7 @@ class Leaf:
         """From `place` on, entities in the leaf stay as written. `pasted`: a tag is there."""
         if self.literal < 0:
             self.literal = place
-        self.pasted = self.pasted or pasted
+        self.pasted |= pasted
         if self.reader:
             self.reader.literal = True
 
@@ -441,8 +441,8 @@ class Block:
         self.ending.aside.clear()
         self.ending.claimed.clear()
         self.ending.held_reader = None
-        if self.leaf:
-            self.leaf.path = self.leaf.reader = self.leaf.capture = None
+        if leaf := self.leaf:
+            leaf.path = leaf.reader = leaf.capture = None
 
     def end_early(self, place: int) -> None:
         """The block ends without its end tag, at `place` in the stream."""
@@ -595,13 +595,11 @@ class Block:
         """Make the name in a block that of the tool that it means; False if there is no such tool."""
         name = self.name or ""
         tool = self.tool_named(name)
-        if tool is None:
-            return False
-        if tool != name:
+        if tool and tool != name:
             place = max(self.name_start, self.start)
             self.note(Code.DECORATED_NAME, place, f"{name!r} was read as {tool!r}", self.start)
             self.name = tool
-        return True
+        return tool is not None
 
     def guess_shape(self) -> Shape | None:
         """The shape by which the arguments are read, as far as it is known before the block has ended."""

@@ -14,8 +14,8 @@ from xmltools.errors import XMLToolsError
 from xmltools.parser.fences import CLOSING
 from xmltools.syntax.markup import SPACES
 
-_W: Final = f"[{SPACES}]{{0,64}}+"
-_KEY: Final = rf"(?:name|tool_name|tool|function|type)[\"'](?!{_W}:{_W}[\[{{])"
+_W = f"[{SPACES}]{{0,64}}+"
+_KEY = rf"(?:name|tool_name|tool|function|type)[\"'](?!{_W}:{_W}[\[{{])"
 _AFTER_BRACKET: Final = rf"(?=(?:(?<=\[){_W}(?:\{{|\Z))?+{_W}(?:\Z|[\"'](?:\w{{0,9}}+\Z|{_KEY})))"
 """How a call in JSON goes on, or what the end of the text cuts off of that."""
 

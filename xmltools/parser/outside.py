@@ -185,7 +185,7 @@ class Outside:
             return
         text = "".join(self.pieces)
         self.pieces.clear()
-        self._is_blank = self._is_blank and not text.strip(SPACES)
+        self._is_blank &= not text.strip(SPACES)
         taken = self._foreign.take(text, is_all=is_all, is_last=is_last)
         if taken < len(text):
             self.pieces.append(text[taken:])
@@ -342,7 +342,7 @@ class Outside:
         if is_stray and not (lead < at or self._prose.may_hide or self._prose.fence or self._foreign.is_open):
             self._skip(text, at, end)
             self.is_after = self._is_blank and dialect.layout
-            self._is_blank = self._is_blank and word in dialect.strays  # what frames a reply does so once
+            self._is_blank &= word in dialect.strays  # what frames a reply does so once
             return end
         return self.emit_text(text, lead, max(at, lead + 1))
 

@@ -33,10 +33,10 @@ _CDATA: Final = 2
 _END: Final = 2
 """The kind of an end is that of its opener and this."""
 # A look at the next character first makes both thrice as fast.
-_NEXT: Final = r"(?=[`<\-\]])(?:"
-_TOKENS: Final = r"(`+)|(<!--)|(<!\[[Cc][Dd][Aa][Tt][Aa]\[)|(-->)|(\]\]>))"
+_NEXT = r"(?=[`<\-\]])(?:"
+_TOKENS = r"(`+)|(<!--)|(<!\[[Cc][Dd][Aa][Tt][Aa]\[)|(-->)|(\]\]>))"
 _TOKEN = re.compile(_NEXT + _TOKENS)
-_PART: Final = r"(?:`+|<(?:!(?:-|\[(?:[Cc](?:[Dd](?:[Aa](?:[Tt](?:[Aa])?)?)?)?)?)?)?|-(?<!<!-)(?<!<!--)-?|\]\]?)\Z|"
+_PART = r"(?:`+|<(?:!(?:-|\[(?:[Cc](?:[Dd](?:[Aa](?:[Tt](?:[Aa])?)?)?)?)?)?)?|-(?<!<!-)(?<!<!--)-?|\]\]?)\Z|"
 _TOKEN_OR_PART = re.compile(_NEXT + _PART + _TOKENS)
 """A part, which the end of the text cuts off, is in no group."""
 _PIECE: Final = 4_096

@@ -86,7 +86,7 @@ class Parser:
         others = beside(dialect, also)
         tags = dialect.reasoning if reasoning_tags is None else checked_tags(reasoning_tags, dialect)
         # Inside the package, a toolbox may serve many parsers: making one of many tools costs as much as a short reply.
-        self._toolbox = toolbox = tools if tools is None or isinstance(tools, Toolbox) else toolbox_of(tools)
+        toolbox = tools if tools is None or isinstance(tools, Toolbox) else toolbox_of(tools)
         self._strict = "strict" if strict else ""
         self._limits = _LIMITS if limits is None else limits
         if not isinstance(self._limits, Limits):
@@ -293,7 +293,7 @@ class Parser:
                     if end:
                         place = end
                     else:
-                        self._open_block(opening, text, at)
+                        self._open_block(opening, text[at : at + opening.length])
             if place < 0:
                 break
             at = place
@@ -316,7 +316,7 @@ class Parser:
     def _read_whole(self, opening: Opening, text: str, base: int) -> int:
         """Read the clean block that opens, and all that follow with nothing but white space between them: nothing can
         hide those. Returns the place after them; 0 if the machine must read the first one."""
-        toolbox, limits, outside, form = self._toolbox, self._limits, self._outside, opening.dialect
+        toolbox, limits, outside, form = self._reading.toolbox, self._limits, self._outside, opening.dialect
         if toolbox is None or outside.is_fenced or self._held.is_waiting or form.name != self._dialect.name:
             return 0
         at, end = opening.start - base, 0
@@ -333,8 +333,8 @@ class Parser:
             at = skip_space(text, end)
         return end
 
-    def _open_block(self, opening: Opening, text: str, at: int) -> Block:
-        """A block opens, `at` in the text."""
+    def _open_block(self, opening: Opening, tag: str = "") -> Block:
+        """A block opens, with this opening tag."""
         dialect, word = opening.dialect, opening.word
         self._reading.call_id = None
         self._reading.told = 0
@@ -360,7 +360,7 @@ class Parser:
             block.spelling = word
             block.note_opener(Code.TAG_CASE, f"<{word}> was read as <{dialect.block}>")
         if dialect.body is Body.ELEMENTS:
-            read_opening_tag(block, text[at : at + opening.length])
+            read_opening_tag(block, tag)
         return block
 
     def _read_block(self, block: Block, text: str, at: int, base: int) -> int:
@@ -386,9 +386,9 @@ class Parser:
         self._outside.end_text()
         if is_held and not self._held.is_waiting:  # those before it were only shown
             self._held.hold(place, self._outside.calls.shown, dialect.is_bare)
-        block = self._open_block(Opening(place, 0, dialect.block, dialect), "", 0)
+        block = self._open_block(Opening(place, 0, dialect.block, dialect))
         if dialect.many:
-            block.is_bare = block.is_bare and not dialect.closer
+            block.is_bare &= not dialect.closer
         else:
             block.note_opener(Code.JOINED_CALLS, "the call is in the block of another one")
 
@@ -408,13 +408,9 @@ class Parser:
             self._spent = True
         if block.dialect.in_line and text[end - base - 1 : end - base] == "\n":
             self._outside.calls.shown.end_line()
-        verdict = conclude(
-            block,
-            end,
-            text,
-            base,
-            self._held.refusal * (self._outside.is_fenced or block.dialect.is_bare) or self._strict,
-        )
+        block.text, block.base = text, base
+        refusal = self._held.refusal * (self._outside.is_fenced or block.dialect.is_bare)
+        verdict = conclude(block, end, refusal or self._strict)
         if self._held.is_waiting:
             self._held.keep(block, end, is_call=isinstance(verdict, ToolCall))
         if isinstance(verdict, CallError):

@@ -102,8 +102,8 @@ def _enter_node(block: Block, leaf: Leaf, shape: Shape, tag: str) -> None:
     loose = shape.is_any or leaf.shape.doubts(tag, leaf.element.name)
     if loose:
         path = None  # where its leaves will stand is known when it ends
-    elif leaf.shape.is_list and not shape.is_list and path is not None:
-        path = (*path, 0) if not isinstance(path[-1], int) else path
+    elif leaf.shape.is_list and not shape.is_list and path is not None and not isinstance(path[-1], int):
+        path = (*path, 0)
     container = Container(leaf.tag, leaf.element, shape, leaf.start, path)
     container.loose = loose
     container.first_leaf = len(block.leaves)
@@ -212,8 +212,8 @@ _MARKUP = re.compile(f"<(?![{SPACES}=<0-9])")
 """A `<` that may begin markup. At the end of a text, it may."""
 _ANY: Final = re.compile(r"</?\Z|<")
 _ANY_END: Final = re.compile(r"</|<\Z")
-_SPACE: Final = f"[{SPACES}]{{0,64}}"
-_NAME: Final = r"[A-Za-z_][-.\w]{0,64}"
+_SPACE = f"[{SPACES}]{{0,64}}"
+_NAME = r"[A-Za-z_][-.\w]{0,64}"
 END_PART: Final = re.compile(
     rf"<(?:/({_NAME})?)?|</({_NAME})>{_SPACE}(?:<{_NAME}>|(?:</({_NAME})>{_SPACE})?(?:</?(?:{_NAME})?)?)"
 )

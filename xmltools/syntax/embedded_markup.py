@@ -15,7 +15,7 @@ from typing import Final
 from xmltools.syntax.markup import CDATA_OPEN, SPACE
 
 _W: Final = SPACE
-_SECTION: Final = r"<!\[(?i:CDATA)\["
+_SECTION = r"<!\[(?i:CDATA)\["
 _SECTION_OPEN = re.compile(_SECTION)
 _SECTIONS = re.compile(rf"({_SECTION})|\]\]>")
 """The openers (group 1) and ends of CDATA sections."""
@@ -80,8 +80,7 @@ def _has_section(text: str, at: int, last: int) -> bool:
 
 def find_line_opener(text: str, at: int, block: str) -> int:
     """The place of the next opener of a block that begins a line, or -1."""
-    pattern = re.compile(rf"(?:^|(?<=[\r\n]))[ \t]*(<{_opener(block)})", re.MULTILINE)
-    found = pattern.search(text, at)
+    found = re.compile(rf"(?:^|(?<=[\r\n]))[ \t]*(<{_opener(block)})", re.MULTILINE).search(text, at)
     return found.start(1) if found else -1
 
 

@@ -193,7 +193,7 @@ _decode = json.JSONDecoder(**_HOOKS).decode
 
 _CONTROL = re.compile(r"[\x00-\x1f]")
 _NUMBER = late_pattern(r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?")
-_DIGITS: Final = "[0-9]++(?:_[0-9]++)*+"
+_DIGITS = "[0-9]++(?:_[0-9]++)*+"
 _PYTHON_NUMBER = late_pattern(
     r"[-+]?(?:(?P<base>0(?:[xX](?:_?[0-9a-fA-F]){1,3500}+|[oO](?:_?[0-7]){1,3500}+|[bB](?:_?[01]){1,3500}+))"
     rf"|(?=\.?[0-9])(?P<zeros>0+(?=[0-9]))?(?:{_DIGITS})?+(?P<part>(?:\.(?:{_DIGITS})?+)?(?:[eE][+-]?{_DIGITS})?))"

@@ -21,7 +21,7 @@ class Rope:
         return "".join((*self._joined, *self.loose))
 
     def __len__(self) -> int:
-        return sum(map(len, self._joined)) + sum(map(len, self.loose))
+        return sum(map(len, (*self._joined, *self.loose)))
 
     def __bool__(self) -> bool:
         return bool(self.loose or self._joined)
