@@ -124,13 +124,11 @@ def _read_end(block: Block, leaf: Leaf, text: str, at: int) -> int:
         return _refuse(block, leaf, at, f"there is text between {pairs.key_end} and {pairs.value}")
     elif field != "value_end":
         return _meet_argument(block, leaf, found)
-    elif ending.arguments:
-        if _tail(block, leaf, place).endswith(ending.arguments[-1]):  # otherwise it is in a string
-            ending.arguments.pop()
-        _doubt(block, leaf, place)
-    elif _begins_unread(block, text, found.end()):
+    elif not ending.arguments and _begins_unread(block, text, found.end()):
         return _refuse(block, leaf, at, f"there is text between {pairs.value_end} and the next argument")
     else:
+        if ending.arguments and _tail(block, leaf, place).endswith(ending.arguments[-1]):  # otherwise it is in a string
+            ending.arguments.pop()
         _doubt(block, leaf, place)
     return found.end()
 
@@ -143,7 +141,7 @@ def _begins_call(block: Block, forms: tuple[Dialect, ...], found: Delimiter) -> 
     return begins
 
 
-def _may_follow(block: Block, at: int, *, again: bool) -> bool:
+def _may_follow(block: Block, at: int, *, again: bool = False) -> bool:
     """May what is at `at` follow the end of a value? `again`: another such end may."""
     found = follows(block, at, f"key end closer fillers name opener{' value_end' * again}")
     if isinstance(found, re.Match) and found.lastgroup in ("name", "opener"):
@@ -187,9 +185,9 @@ def _before_break(block: Block, leaf: Leaf, end: int) -> int:
 def _shows_end(block: Block, found: Delimiter) -> bool:
     """Does this delimiter show that the value before it has ended, though its own end is missing, or wrong?"""
     if found.lastgroup == "value_end":
-        return _may_follow(block, found.end(), again=False)
+        return _may_follow(block, found.end())
     if found.lastgroup in ("name", "opener"):
-        return _may_follow(block, found.end(1), again=False)
+        return _may_follow(block, found.end(1))
     if found.lastgroup == "key":
         key = read_key(block, found)
         return key is not None and not key.missing and _is_new(block, key.name)

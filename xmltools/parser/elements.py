@@ -455,11 +455,10 @@ def _open_value(block: Block, tag: Tag, place: int) -> None:
 def _add_value(block: Block, element: Element) -> tuple[Shape, Path | None]:
     """Add the element of a value to those around it. Returns its shape, and its path if it has deltas."""
     top = block.stack[-1]
-    path = None
-    if not block.discard:
-        top.children.append(element)
-        path = path_of(top, element.name)
-    return top.shape.child(element.name), path
+    if block.discard:
+        return top.shape.child(element.name), None
+    top.children.append(element)
+    return top.shape.child(element.name), path_of(top, element.name)
 
 
 def path_of(top: Container, name: str, count: int = 1) -> Path | None:

@@ -136,7 +136,7 @@ def read_json_end(block: Block, text: str, at: int) -> int:
         return here + 1
     if more:
         return _refuse(block, here, "there is more JSON after the object")
-    if is_arguments and not dialect.has_end:
+    if is_arguments and (here == at or not dialect.has_end):
         return _after_arguments(block, json, text, at)
     if not in_list and not dialect.has_end:
         if json.lacks_brace:  # only the end of the turn shows that
@@ -148,8 +148,6 @@ def read_json_end(block: Block, text: str, at: int) -> int:
     if here > at:
         return here
     character = text[at]
-    if is_arguments:
-        return _after_arguments(block, json, text, at)
     if character == "<" or read_mark(text, at, (dialect.end, dialect.start)) is not NO:
         return _after_body(block, json, text, at)
     if in_list and character in ",]" and not json.lacks_brace:
