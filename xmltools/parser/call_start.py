@@ -175,7 +175,7 @@ class CallStarts:
         if not word or at - start > OPENER_SPACE:
             return NO
         if is_cut and end == at + len(word) == len(text):
-            return MORE if self.toolbox.begins(word) else NO
+            return MORE if any(name.startswith(word) for name in self.toolbox.names) else NO
         if word not in self.toolbox.names:  # no other spelling: while it grows, a word may not become a call
             return NO
         return MORE if is_cut else start

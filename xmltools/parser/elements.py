@@ -15,6 +15,7 @@ from xmltools.parser.open_call import Block, Container, Leaf, Path, State
 from xmltools.parser.values import END_PART, begin_leaf, is_undecided, turn_into_text
 from xmltools.syntax.element_tree import Element
 from xmltools.syntax.markup import (
+    CHAT_TOKEN,
     CLEAN_PART,
     CLEAN_TAG,
     CLEAN_VALUE,
@@ -28,10 +29,10 @@ from xmltools.syntax.markup import (
     is_valid_name,
     read_bare_name,
     read_cdata_open,
-    read_chat_token,
     read_end_tag,
     read_fence,
     read_start_tag,
+    read_token,
     read_valued_tag,
     skip_space,
 )
@@ -74,21 +75,14 @@ def read_body(block: Block, text: str, at: int) -> int:
         block.state = State.SKIP
     else:
         block.state = State.MARKUP
-        if text[at] != "<":
-            return _bare_name(block, text, at)
+        if text[at] != "<":  # the name of a given tool; what follows was seen when the opener was confirmed
+            word, at, _ = read_bare_name(text, at)
+            block.note(Code.BARE_NAME, place, f"{word!r} was outside <{block.dialect.tool_name}>")
+            block.fields.add(block.dialect.tool_name)
+            block.name_tool(word, place)
+            if text[at] == "{":
+                begin_json_arguments(block, at, at)
     return at
-
-
-def _bare_name(block: Block, text: str, at: int) -> int:
-    """The name of a given tool without its element; what follows was seen when the opener was confirmed."""
-    word, end, _ = read_bare_name(text, at)
-    place = block.base + at
-    block.note(Code.BARE_NAME, place, f"{word!r} was outside <{block.dialect.tool_name}>")
-    block.fields.add(block.dialect.tool_name)
-    block.name_tool(word, place)
-    if text[end] == "{":
-        begin_json_arguments(block, end, end)
-    return end
 
 
 def read_markup(block: Block, text: str, at: int) -> int:
@@ -208,7 +202,10 @@ def _loose_text(block: Block, text: str, at: int) -> int:
         if top.loose:
             turn_into_text(block, top, block.base + at)
             return at
-        if _may_be_json(block, top):
+        # JSON may be the content of the arguments, or come in place of them after the tool's name.
+        is_after_name = len(block.stack) == 1 and block.name is not None
+        is_instead = is_after_name and block.dialect.arguments not in block.fields
+        if (top.is_arguments or is_instead) and not (top.element.children or block.json):
             fence = read_fence(text, at) if text[at] == "`" else at
             if fence is MORE:
                 return -1
@@ -222,14 +219,6 @@ def _loose_text(block: Block, text: str, at: int) -> int:
     block.stray = block.base + at
     block.state = State.STRAY
     return at
-
-
-def _may_be_json(block: Block, top: Container) -> bool:
-    """May JSON be here in place of the arguments: as their content, or instead of them after the tool's name?"""
-    if top.element.children or block.json:
-        return False
-    is_after_name = len(block.stack) == 1 and block.name is not None
-    return top.is_arguments or (is_after_name and block.dialect.arguments not in block.fields)
 
 
 def read_stray(block: Block, text: str, at: int) -> int:
@@ -292,12 +281,12 @@ def _malformed(block: Block, at: int) -> int:
 def _chat_token(block: Block, at: int) -> int:
     """At a `<` that begins no tag: a token of a chat template, after the arguments, or nothing at all."""
     if len(block.stack) == 1 and block.arguments_closed:
-        found = read_chat_token(block.text, at)
+        found = read_token(CHAT_TOKEN, block.text, at)
         if found is MORE:
             return -1
         if found:
-            block.note(Code.CHAT_TOKEN, block.base + at, f"{block.text[at:found]} was skipped", block.start)
-            return found
+            block.note(Code.CHAT_TOKEN, block.base + at, f"{found[0]} was skipped", block.start)
+            return found.end()
     return _malformed(block, at)
 
 

@@ -13,7 +13,7 @@ from xmltools.parser.end_tags import read_end_tail
 from xmltools.parser.json_states import read_json, read_json_end, skip_body
 from xmltools.parser.open_call import Block, Leaf, State, read_skipped, skip_broken
 from xmltools.parser.tool_tags import read_tool_tag, read_tool_text
-from xmltools.parser.values import read_leaf_comment, read_leaf_start, read_text
+from xmltools.parser.values import read_leaf_start, read_text
 
 _BETWEEN: Final[dict[int, Callable[[Block, str, int], int]]] = {
     State.BODY: read_body,
@@ -36,7 +36,7 @@ _BETWEEN: Final[dict[int, Callable[[Block, str, int], int]]] = {
 
 _INSIDE: Final[dict[int, Callable[[Block, Leaf, str, int], int]]] = {
     State.LEAF_START: read_leaf_start,
-    State.COMMENT: read_leaf_comment,
+    State.COMMENT: lambda block, _, text, at: read_skipped(block, text, at),  # before anything else in an element
     State.TEXT: read_text,
     State.CDATA: read_cdata,
     State.CDATA_TAIL: read_cdata_tail,

@@ -663,7 +663,8 @@ _ENDS: Final = {State.STRAY_CDATA: "]]>", State.INSTRUCTION: "?>", State.COMMENT
 
 
 def read_skipped(block: Block, text: str, at: int) -> int:
-    """State: in a comment, an instruction or a section that means nothing. It goes on after its end."""
+    """State: in a comment, an instruction or a section that means nothing. It goes on after its end. What an element
+    begins with may still be part of its text."""
     mark = _ENDS[block.state]
     place = text.find(mark, at)
     end = place + len(mark)
@@ -673,7 +674,11 @@ def read_skipped(block: Block, text: str, at: int) -> int:
         block.state = State.MARKUP if block.leaf is None else State.LEAF_START
     if mark == "-->" and (dashes := text.find("--", at, place + 1)) >= 0:
         block.note(Code.COMMENT_SYNTAX, block.base + dashes, "-- in a comment")
-    return end if end > at else -1
+    if end <= at:
+        return -1
+    if block.leaf:
+        block.put_aside(text[at:end])
+    return end
 
 
 def skip_broken(block: Block, text: str, at: int) -> int:

@@ -49,10 +49,6 @@ class Toolbox:
         """Returns the name of the tool that a name means (protocol, 2.8), or None."""
         self._servers = {tool.server for tool in self.tools}
 
-    def begins(self, name: str) -> bool:
-        """True if the name of some tool begins so."""
-        return any(known.startswith(name) for known in self._shapes)
-
     def find(self, name: str, server: str | None, default: str) -> tuple[str, ObjectShape] | None:
         """The server of the tool and its shape. None if there is no such tool, or if several servers have one."""
         servers, wanted = self._shapes.get(name, {}), default if server is None else server

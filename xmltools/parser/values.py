@@ -11,7 +11,7 @@ from xmltools.parser.attributes import name_in, name_of
 from xmltools.parser.cdata import open_cdata
 from xmltools.parser.decode_text import TextReader
 from xmltools.parser.end_tags import end_leaf, meet_candidate
-from xmltools.parser.open_call import CALL, OTHER, OWN, Block, Container, Leaf, Path, State, read_skipped
+from xmltools.parser.open_call import CALL, OTHER, OWN, Block, Container, Leaf, Path, State
 from xmltools.syntax.element_tree import Element
 from xmltools.syntax.markup import (
     MORE,
@@ -85,14 +85,6 @@ def read_leaf_start(block: Block, leaf: Leaf, text: str, at: int) -> int:
                 _enter_node(block, leaf, shape, name)
                 return at
     return _enter_leaf(block, leaf, text, at)
-
-
-def read_leaf_comment(block: Block, leaf: Leaf, text: str, at: int) -> int:
-    """State: in a comment before anything else in an element."""
-    place = read_skipped(block, text, at)
-    if place > at:
-        block.put_aside(text[at:place])
-    return place
 
 
 def _enter_node(block: Block, leaf: Leaf, shape: Shape, tag: str) -> None:

@@ -68,9 +68,10 @@ _START = late_pattern(
 )
 _END = re.compile(rf"</({_W}*)({_NAME}){_W}*>|<(?:/{_W}*(?:{_NAME}{_W}*)?)?{_CUT}")
 _VALUED = late_pattern(rf"<([A-Za-z]+)(?:={_W}*[\"']?([^{SPACES}<>\"']+)[\"']?{_W}*>|(?:=[^<>]*)?{_CUT})")
-_CHAT_TOKEN = late_pattern(
+CHAT_TOKEN = late_pattern(
     rf"<(?:[|\uff5c][^<>|\uff5c\s]{{1,40}}[|\uff5c]>|[|\uff5c]?[^<>|\uff5c\s]{{0,40}}[|\uff5c]?{_CUT})"
 )
+"""A token of a chat template, such as `<|im_end|>`."""
 _OPENER_REST = late_pattern(rf"(?:{_W}+{_NAME}{_ANY_VALUE})*(?:{_W}*>|(?:{_W}+{_NAME}{_VALUE_PART}|{_W}*){_CUT})")
 _FENCED = r"`{3,}[^`\n<{]*|~{3,}[^~\n<{]*"
 _FENCE = late_pattern(rf"(?:{_FENCED})(?:\n|(?=[<{{]))|(?:`{{1,2}}|~{{1,2}}|{_FENCED}){_CUT}")
@@ -169,12 +170,6 @@ def read_valued_tag(text: str, at: int, words: tuple[str, ...]) -> Tag | Answer:
     if found[2]:
         return Tag(found[1], found.end(), False, f' name="{found[2]}"') if found[1] in words else NO
     return MORE if len(text) - at < TAG_LENGTH else NO
-
-
-def read_chat_token(text: str, at: int) -> int | Answer:
-    """The place after a token of a chat template, such as `<|im_end|>`, at `<`."""
-    found = read_token(_CHAT_TOKEN, text, at)
-    return found and found.end()
 
 
 def read_end_tag(text: str, at: int) -> Tag | Answer:
