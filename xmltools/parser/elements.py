@@ -12,7 +12,7 @@ from xmltools.parser.attributes import name_in, name_of, read_arguments, read_at
 from xmltools.parser.end_tags import end_field, refuse_second_end
 from xmltools.parser.json_states import begin_json_arguments, begin_json_body, begin_json_leaf
 from xmltools.parser.open_call import Block, Container, Leaf, Path, State
-from xmltools.parser.values import END_PART, begin_leaf, is_undecided, turn_into_text
+from xmltools.parser.values import begin_leaf, is_undecided, turn_into_text
 from xmltools.syntax.element_tree import Element
 from xmltools.syntax.markup import (
     CHAT_TOKEN,
@@ -89,10 +89,9 @@ def read_markup(block: Block, text: str, at: int) -> int:
     """State: where an element, a comment or an end tag may come."""
     reading, dialect, depth = block.reading, block.dialect, len(block.stack)
     is_inside = 1 < depth <= reading.limits.depth and not block.is_tag
-    while clean := CLEAN_TAG.match(text, at):
+    while clean := CLEAN_TAG(text, at):
         slash, name, value = clean.groups()
-        end = clean.end(2) + 1
-        start = end - len(name) - 2
+        start, end = clean.start(2) - 1, clean.end(2) + 1
         if slash:
             _end_tag(block, block.base + start - 1, name)
             return end
@@ -122,7 +121,7 @@ def read_markup(block: Block, text: str, at: int) -> int:
             and name not in block.fields
             and not block.discard
         ):
-            rest = NAME_REST.match(text, end)
+            rest = NAME_REST(text, end)
             if rest is None or rest[2] != name:
                 if rest and not (rest[2] or reading.final):
                     return ~at
@@ -148,12 +147,10 @@ def _waits(block: Block, text: str, at: int, name: str) -> bool:
     shape = top.shape.child(name)
     if block.discard or reading.final or top.path is None or (shape.exact and not shape.is_text):
         return False
-    found = CLEAN_VALUE.match(text, at)
+    found = CLEAN_VALUE(text, at)
     after = found.end() if found else at
-    if after < len(text):
-        part = END_PART.fullmatch(text, after)
-        if part is None or not is_undecided(part, name, top.tag):
-            return False
+    if after < len(text) and not is_undecided(text, after, name, top.tag):
+        return False
     if after > at + reading.told:
         reading.told_path = path_of(top, name, 0) or ()
         reading.events.append(ArgumentDelta.make(reading.told_path, text[at + reading.told : after]))
@@ -163,7 +160,7 @@ def _waits(block: Block, text: str, at: int, name: str) -> bool:
 
 def _odd_markup(block: Block, text: str, at: int) -> int:
     """At something other than a tag with nothing but a name."""
-    if CLEAN_PART.fullmatch(text, at) and not block.final:
+    if CLEAN_PART(text, at) and not block.final:
         return -1
     here = skip_space(text, at)
     if here > at:

@@ -17,7 +17,7 @@ from xmltools.parser.delimited_values import SECTION_END
 from xmltools.parser.delimiters import cut_of
 from xmltools.parser.open_call import Block, Path, Reading, State
 from xmltools.parser.outside import Outside
-from xmltools.parser.values import END_PART, around_clean, is_undecided, stops_of_text
+from xmltools.parser.values import around_clean, is_undecided, stops_of_text
 from xmltools.syntax.json_scanner import JSONScanner
 from xmltools.syntax.late_patterns import late_pattern
 from xmltools.syntax.markup import BREAK, SPACES, TAG_LENGTH
@@ -41,7 +41,7 @@ _NEVER: Final = re.compile("(?!)")
 _ANYTHING: Final = re.compile("").search
 _UNCONFIRMED: Final = f"[{SPACES}]{{0,16}}+<?"
 """What follows an opener that nothing has confirmed yet."""
-_CLEAN_STOPS: Final = re.compile(r"(?:[\r\n][ \t]*+)?(?:</?\Z|<|\Z)|&").search
+_CLEAN_STOPS: Final = re.compile(r"[\r\n][ \t]*+(?:</?|\Z)|</?|&").search
 """What may end a clean value, or make it another one, and a line break before that."""
 _TAILS: Final = (State.CDATA_TAIL, State.END_TAIL)
 """States in which a `<` that begins no end tag may decide at once."""
@@ -52,14 +52,14 @@ _TAG_NAME: Final = late_pattern(r"</?(?:[^\W\d]\w*)?")
 @lru_cache(maxsize=64)
 def _tag_part(arguments: str) -> re.Pattern[str]:
     """A pattern of a tag that is not over, perhaps after that of the arguments."""
-    before = rf"(?:</?{re.escape(arguments)}>[{SPACES}]*+)?" if arguments else ""
-    return re.compile(rf"[{SPACES}]*+{before}(?:<[^>]*+)?")
+    before = rf"(?:</?{re.escape(arguments)}>[{SPACES}]*+|)" if arguments else ""
+    return re.compile(rf"[{SPACES}]*+{before}(?:<[^>]*+|)")
 
 
 @lru_cache(maxsize=64)
 def _name_part(*tags: str) -> re.Pattern[str]:
     """A pattern of a name in one of these tags, whose end tag is not over."""
-    return re.compile(rf"[{SPACES}]*+(?:<(?:{'|'.join(map(re.escape, filter(None, tags)))})>[^<>]*+)?(?:</?[-.\w]*+)?")
+    return re.compile(rf"[{SPACES}]*+(?:<(?:{'|'.join(map(re.escape, filter(None, tags)))})>[^<>]*+|)(?:</?[-.\w]*+|)")
 
 
 @lru_cache(maxsize=64)
@@ -107,8 +107,6 @@ class Run:
         """A chunk up to `end`, in which something may begin or end: the text before that makes an event, and what the
         end of the chunk cuts off is held back. None if it takes a closer look."""
         kind, held = self.kind, self.held
-        if kind == JSON:
-            return self._read_json(chunk, end)
         text = held + chunk
         if kind == TAG or held:
             if self._is_undecided(text):
@@ -119,6 +117,8 @@ class Run:
                 return []
             if kind == TAG:
                 return None
+        if kind == JSON:
+            return self._read_json(chunk, end)
         place = size = len(text)
         found = self.finds(text)
         if found:
@@ -150,14 +150,15 @@ class Run:
 
     def _is_undecided(self, text: str, place: int = 0) -> bool:
         """May the text from `place` on be held back, because nothing in it is decided?"""
+        if self._tag:
+            reader = self.reader
+            return (reader is None or reader.idle) and is_undecided(text, place, self._tag, self._around)
         found = self._wait.fullmatch(text, place)
         if found is None:
             return False
-        if not self._tag:  # an opener after text may be only shown
-            is_opener = self.kind == PROSE and ">" in found[0]
-            return not is_opener or "".join((*self.pieces, text[:place])).strip() == ""
-        reader = self.reader
-        return (reader is None or reader.idle) and is_undecided(found, self._tag, self._around)
+        # An opener after text may be only shown.
+        is_opener = self.kind == PROSE and ">" in found[0]
+        return not is_opener or "".join((*self.pieces, text[:place])).strip() == ""
 
     def _read_json(self, chunk: str, end: int) -> list[Event] | None:
         """A chunk of a string in JSON, with escapes. None if the string may end in it."""
@@ -188,8 +189,8 @@ class Run:
         most = GATHER
         if leaf is None:
             json = block.json
-            if state == State.JSON:
-                if json is None or held or not (quote := json.quote):
+            if state != State.MARKUP:
+                if state != State.JSON or json is None or held or not (quote := json.quote):
                     return
                 self._scanner = json
                 self.kind = JSON
@@ -197,8 +198,6 @@ class Run:
                 self.char = self.pair = quote
                 self.finds = _ANYTHING
                 self.path = json.path
-            elif state != State.MARKUP:
-                return
             elif block.reading.told:
                 most = self._choose_waiting(block)
             elif block.name is None and not block.arguments_closed and block.dialect.tool_name:
@@ -212,7 +211,7 @@ class Run:
             if state == State.TEXT:
                 self.pair, stops = "</" if leaf.pasted else "<", stops_of_text(block, leaf)
                 self.reader = leaf.reader
-                self._wait, self._tag, self._around = END_PART, leaf.tag, around_clean(block, leaf)
+                self._tag, self._around = leaf.tag, around_clean(block, leaf)
             elif state == State.CDATA or leaf.decided:
                 self.pair, stops, self._wait = "]]", SECTION_END, _NEVER
             else:
@@ -243,7 +242,7 @@ class Run:
         self.kind = self._direct = FRAMED
         self.mode = HELD if self.held else FRAMED
         self.char = self.pair = "<"
-        self.finds, self._wait, self._around = _CLEAN_STOPS, END_PART, block.stack[-1].tag
+        self.finds, self._around = _CLEAN_STOPS, block.stack[-1].tag
         self.path = block.reading.told_path
         self._is_silent = False
         self.edge = SPACES

@@ -174,8 +174,9 @@ class Parser:
                 run.held += chunk
                 run.pos = end
                 return []
-        events = run.read(chunk, end) if mode >= HELD else None
-        return self._feed(chunk) if events is None else events
+        if mode >= HELD and (events := run.read(chunk, end)) is not None:
+            return events
+        return self._feed(chunk)
 
     def read(self, text: str) -> list[Event]:
         """Take a whole reply at once, and return its events. Of clean calls it tells only that they have ended."""
@@ -210,13 +211,13 @@ class Parser:
     def _feed(self, chunk: str) -> list[Event]:
         """A chunk that takes a closer look."""
         run, block = self._run, self._block
-        if chunk.__class__ is not str or run.mode == CLOSED:
+        if chunk.__class__ is not str or run.mode < OTHER:
             self._check(chunk)
+            if run.mode == NEW and chunk:
+                run.choose_prose(self._outside, False)
+                return Parser.feed(self, chunk)
         if not chunk:
             return []
-        if run.mode == NEW:
-            run.choose_prose(self._outside, False)
-            return Parser.feed(self, chunk)
         held = run.join()
         base, end = run.pos - len(held), run.pos + len(chunk)
         if block is None:

@@ -151,13 +151,13 @@ def read_text(block: Block, leaf: Leaf, text: str, at: int) -> int:
     if opening > at:
         block.emit_text(text[at:opening])
         return opening
-    part = END_PART.fullmatch(text, at) if leaf.reader is None or leaf.reader.idle else None
-    if part and not block.final and is_undecided(part, leaf.tag, around_clean(block, leaf)):
-        return -1
     following = text[at + 1 : at + 2]  # after a `<`
     if not following:
         return -1
     if following == "/":
+        is_idle = not block.final and (leaf.reader is None or leaf.reader.idle)
+        if is_idle and is_undecided(text, at, leaf.tag, around_clean(block, leaf)):
+            return -1
         return _leaf_end_tag(block, leaf, text, at)
     if following == "!":
         opened = read_cdata_open(text, at)
@@ -202,14 +202,14 @@ def _field_follows(block: Block, text: str, at: int) -> bool | None:
 
 _MARKUP = re.compile(f"<(?![{SPACES}=<0-9])")
 """A `<` that may begin markup. At the end of a text, it may."""
-_ANY: Final = re.compile(r"</?\Z|<")
+_ANY: Final = re.compile("</?")
 _ANY_END: Final = re.compile(r"</|<\Z")
 _SPACE = f"[{SPACES}]{{0,64}}"
 _NAME = r"[A-Za-z_][-.\w]{0,64}"
-END_PART: Final = re.compile(
-    rf"<(?:/({_NAME})?)?|</({_NAME})>{_SPACE}(?:<{_NAME}>|(?:</({_NAME})>{_SPACE})?(?:</?(?:{_NAME})?)?)"
-)
-"""A part of an end tag; or all of it, with an end tag after it, and the next tag up to the end of its name."""
+_AFTER = rf"(?:<{_NAME}>|(?:</({_NAME})>{_SPACE}|)(?:</?(?:{_NAME}|)|))"
+_END: Final = re.compile(rf"<(?:/({_NAME}|)(?:(>){_SPACE}{_AFTER}|)|)").fullmatch
+"""A part of an end tag; or all of it, with an end tag after it, and the next tag up to the end of its name. `(?:…|)` is
+twice as fast as `(?:…)?`."""
 
 
 def around_clean(block: Block, leaf: Leaf) -> str:
@@ -217,11 +217,14 @@ def around_clean(block: Block, leaf: Leaf) -> str:
     return block.stack[-1].tag if leaf.literal < 0 and len(block.stack) > 1 and not block.is_tag else ""
 
 
-def is_undecided(found: re.Match[str], tag: str, around: str) -> bool:
-    """Is this `END_PART` perhaps the end of the leaf `tag`, which only more text decides? A whole end tag is undecided
-    only if the name of the element `around` the leaf is given."""
-    part, name, outer = found.groups("")
-    return (name == tag and outer in ("", around) and around != "") if name else tag.startswith(part)
+def is_undecided(text: str, at: int, tag: str, around: str) -> bool:
+    """Is the text from `at` on perhaps the end of the leaf `tag`, which only more text decides? A whole end tag is
+    undecided only if the name of the element `around` the leaf is given."""
+    found = _END(text, at)
+    if found is None:
+        return False
+    name, is_whole, outer = found.groups("")
+    return name == tag and around != "" and outer in ("", around) if is_whole else tag.startswith(name)
 
 
 def stops_of_text(block: Block, leaf: Leaf) -> re.Pattern[str]:

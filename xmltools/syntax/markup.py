@@ -47,17 +47,17 @@ _VALUE = rf"{_W}*={_W}*(?:\"[^\"<]*\"|'[^'<]*'|{_UNQUOTED})"
 _ANY_VALUE = rf"{_W}*={_W}*(?:\"[^\"<]*\"|'[^'<]*'|[^{SPACES}<>\"'/]+)"  # in an opener, whose attributes say little
 _VALUE_PART = rf"{_W}*(?:={_W}*(?:\"[^\"<]*\"?|'[^'<]*'?|[^{SPACES}<>\"'/]*)?)?"
 _CLEAN_NAME = "[A-Za-z_][-.0-9A-Za-z_]{0,255}"
-CLEAN_PART: Final = re.compile(rf"{_W}{{0,64}}(?:</?(?:{_CLEAN_NAME})?)?")
+CLEAN_PART: Final = re.compile(rf"{_W}{{0,64}}(?:</?(?:{_CLEAN_NAME}|)|)").fullmatch
 """White space, and the beginning of a tag."""
-_CLEAN_VALUE = r"[^\s<&\]](?:[^<&\]]{0,254}[^\s<&\]])?"
+_CLEAN_VALUE = r"[^\s<&\]](?:[^<&\]]{0,254}[^\s<&\]]|)"
 _CLEAN_NEXT = f"(?={_W}{{0,1024}}</?{_CLEAN_NAME}[>{SPACES}/])"  # a tag, perhaps one with attributes
-CLEAN_TAG: Final = re.compile(rf"{_W}{{0,1024}}<(/?)({_CLEAN_NAME})>(?:({_CLEAN_VALUE})</\2>{_CLEAN_NEXT})?")
+CLEAN_TAG: Final = re.compile(rf"{_W}{{0,1024}}<(/?)({_CLEAN_NAME})>(?:({_CLEAN_VALUE})</\2>{_CLEAN_NEXT}|)").match
 """White space and a tag that needs no closer look: a short ASCII name, and nothing else. If its element has nothing but
 a short value that is what is written, and such a tag comes after its end, this is group 3."""
-CLEAN_VALUE: Final = re.compile(_CLEAN_VALUE)
-NAME_REST: Final = re.compile(rf"({_CLEAN_VALUE})</({_CLEAN_NAME})>|[^<>&]{{0,254}}(?:</?[-.\w]{{0,255}})?\Z")
+CLEAN_VALUE: Final = re.compile(_CLEAN_VALUE).match
+NAME_REST: Final = re.compile(rf"({_CLEAN_VALUE})</({_CLEAN_NAME})>|[^<>&]{{0,254}}(?:</?[-.\w]{{0,255}}|)\Z").match
 """A name without layout and an end tag, or what the end of a text cuts off of them."""
-_SPACE = re.compile(f"{_W}*")
+_SPACE: Final = re.compile(f"{_W}*").match
 _ATTRIBUTE = late_pattern(rf"{_W}+({_NAME})(?:{_W}*={_W}*(?:([\"'])((?:(?!\2)[^<])*)\2|({_UNQUOTED})))?")
 
 # Patterns of tokens for `read_token`. Each also matches what the end of a text cuts off of the token, with `_CUT`.
@@ -124,7 +124,7 @@ def skip_space(text: str, at: int) -> int:
     """The place after XML's white space (space, tab, line feed, carriage return, and no others)."""
     if at == len(text) or text[at] > " ":
         return at
-    found = _SPACE.match(text, at)
+    found = _SPACE(text, at)
     return found.end() if found else at
 
 
@@ -291,7 +291,7 @@ def is_metadata(name: str) -> bool:
 def is_valid_name(name: str) -> bool:
     """Names of servers, tools and arguments: one line, no control characters, no `<` and `>`, 256 characters at
     most."""
-    return len(name) <= NAME_LENGTH and not _NO_NAME.search(name)
+    return len(name) <= NAME_LENGTH and (name.isidentifier() or not _NO_NAME.search(name))
 
 
 def decode_entities(text: str) -> str:
