@@ -7,14 +7,15 @@ source, which stand beside it in the wheel; Python prefers them where both are.
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-# The parser and its parts, which share their classes: all or none. What they read schemas and write values with
-# (pydantic models, shapes) stays as it is; most of that is pydantic's time, or builds on the numbers' exact types.
+# The parser, and the shapes that arguments are read by, which share their classes: all or none. The rest of
+# what reads schemas and writes values stays as it is: it is pydantic's time, or builds on the numbers' exact types.
 MODULES = (
     "conversations/streams/json_members",
     "models/events",
@@ -48,6 +49,9 @@ MODULES = (
     "parser/toolbox",
     "parser/decode_text",
     "parser/values",
+    "tools/schema/nodes",
+    "tools/schema/shapes",
+    "tools/schema/text_to_scalar",
     "syntax/element_tree",
     "syntax/embedded_markup",
     "syntax/json_reader",
@@ -94,6 +98,9 @@ def compiled(root: Path, folder: Path) -> dict[str, str]:
     os.chdir(root)  # mypyc names modules by their paths from here
     sources = [f"xmltools/{name}.py" for name in MODULES]
     extensions = mypycify(sources, group_name="xmltools", target_dir=str(folder / "c"), opt_level="3", debug_level="0")
+    if sys.platform != "win32":  # calls from one function to another need no table then
+        for extension in extensions:
+            extension.extra_compile_args.append("-fvisibility=hidden")
     build = Distribution({"name": "xmltools", "ext_modules": extensions}).get_command_obj("build_ext")
     build.build_lib, build.build_temp = str(folder / "lib"), str(folder / "temp")
     build.ensure_finalized()

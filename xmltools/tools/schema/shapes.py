@@ -9,7 +9,7 @@ value together, on demand, so that recursive schemas cost nothing until a value 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from xmltools.errors import XMLToolsError
 from xmltools.syntax.element_tree import Element
@@ -56,7 +56,7 @@ class Shape:
 
     __slots__ = ("_limits", "maker", "nodes", "parts")
 
-    words = _SIMPLE
+    words: ClassVar[frozenset[str]] = _SIMPLE
     """The keywords that its readers obey, or that are limits."""
     type = ""
     """The only type of its values, if there is one."""
@@ -265,7 +265,7 @@ class EnumShape(Shape):
     """One of the `values`."""
 
     __slots__ = ("_others", "_words", "has_containers", "values")
-    words = _SIMPLE | VALUES
+    words: ClassVar[frozenset[str]] = _SIMPLE | VALUES
 
     def __init__(self, maker: Maker, nodes: tuple[Node, ...], parts: Sequence[Node], values: list[Any]) -> None:
         super().__init__(maker, nodes, parts)
@@ -305,7 +305,7 @@ class EnumShape(Shape):
         return isinstance(value, str) and value in self._words and self.is_valid(value)
 
 
-def _kind_of(value: float | None) -> str:
+def _kind_of(value: Any) -> str:
     return "null" if value is None else "boolean" if isinstance(value, bool) else "number"
 
 
@@ -331,7 +331,7 @@ class ObjectShape(_Container):
     """Properties. `required` are those that its schemas ask for without condition."""
 
     __slots__ = ("_optional", "_properties", "is_open", "keeper", "required")
-    words = _SIMPLE | {"properties", "required", "additionalProperties"}
+    words: ClassVar[frozenset[str]] = _SIMPLE | {"properties", "required", "additionalProperties"}
     type = "object"
 
     def __init__(self, maker: Maker, nodes: tuple[Node, ...], parts: Sequence[Node]) -> None:
@@ -506,7 +506,7 @@ class ArrayShape(_Container):
     """Items."""
 
     __slots__ = ("_longest",)
-    words = _SIMPLE | {"items"}
+    words: ClassVar[frozenset[str]] = _SIMPLE | {"items"}
     type = "array"
     is_list = True
 
@@ -593,7 +593,7 @@ class UnionShape(Shape):
     """One of several shapes, in the order of the schema."""
 
     __slots__ = ("_alternatives", "exact", "tries")
-    words = _SIMPLE - _LIMITS - {"type"} | {"anyOf"}
+    words: ClassVar[frozenset[str]] = _SIMPLE - _LIMITS - {"type"} | {"anyOf"}
 
     def __init__(self, maker: Maker | None, nodes: tuple[Node, ...], alternatives: tuple[Shape, ...]) -> None:
         super().__init__(maker, nodes, maker.parts(nodes) if maker is not None else nodes)
