@@ -96,7 +96,7 @@ def read_cdata_tail(block: Block, leaf: Leaf, text: str, at: int) -> int:
     return at
 
 
-_DAMAGED: Final = re.compile(rf"<([^<>{SPACES}]{{0,64}})>?")
+_DAMAGED: Final = re.compile(rf"<([^]<>{SPACES}]{{0,64}})>?")
 
 
 def _lost_end(block: Block, leaf: Leaf, text: str, at: int) -> Tag | Answer:
