@@ -109,6 +109,7 @@ def _find_call(block: Block, leaf: Leaf, text: str) -> int | None:
     place = found.end()
     if not block.begins_block(place):
         return None
+    block.reading.is_unsure = True
     block.meet_opener(block.start + place)
     return place
 

@@ -50,7 +50,7 @@ def continue_cdata(block: Block, leaf: Leaf) -> None:
 def meet_candidate(block: Block, leaf: Leaf, at: int, tag: Tag, kind: int) -> int:
     """An end tag that may end the leaf, depending on what follows."""
     candidate = Candidate(kind, tag, block.base + at, block.ending.section, block.ending.aside.take())
-    if kind == OWN and not leaf.exact and not (leaf.lacks_mark and block.count_examples(candidate.place)):
+    if kind == OWN and not leaf.exact:
         confirm_end(block, leaf, candidate)
     else:
         block.own_ending().candidate = candidate

@@ -239,7 +239,8 @@ written."""
 class Reading:
     """What all calls of a reply share: what their parser was given; whether the reply has ended, so that nothing
     follows; its events, and decoded text that no event has yet. `on_name` is called once a tool is named, and may give
-    the call its id. `told`: how many characters of a value whose tag still waits have events, with `told_path`."""
+    the call its id. `is_unsure`: calls from here on may be a part of the value before them. `told`: how many characters
+    of a value whose tag still waits have events, with `told_path`."""
 
     def __init__(
         self, limits: Limits, toolbox: Toolbox | None, on_name: Callable[[Block], None] | None, events: list[Event]
@@ -249,6 +250,7 @@ class Reading:
         self.on_name = on_name
         self.call_id: str | None = None
         self.final = False
+        self.is_unsure = False
         self.events = events
         self.delta: list[str] = []
         self.told = 0

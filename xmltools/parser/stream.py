@@ -351,7 +351,7 @@ class Parser:
             block.note_opener(Code.STRAY_TEXT, "text came before the call")
         if self._held.region:
             block.note_opener(Code.MISSING_END_TAG, "the reasoning before the call was not closed")
-        if self._decided and dialect.pairs:
+        if self._reading.is_unsure or (self._decided and dialect.pairs):
             block.add_repair(Code.MISSING_END_TAG, block.start, "the end of a value before the call is uncertain")
         if dialect.slip:
             block.note_opener(dialect.slip, f"the delimiters are not quite those of {dialect.name}")

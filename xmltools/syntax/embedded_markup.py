@@ -46,14 +46,11 @@ def count_open(
     text: str, at: int, end: int, stop: int, count: int, words: tuple[str, str] | None = None
 ) -> tuple[int, int]:
     """How many examples are open at `end`, if `count` are open `at` a place before: blocks, or (without `words`) CDATA
-    sections. In a section among blocks, in which no tag counts, it is `~` that. Nothing is looked at from `stop` on.
-    Also returns the place after what was counted: `end`, or the end of a tag in which `end` is."""
-    # Where the element of a call is named as its tool, a section may be in that of another tool, which is no block.
-    is_tag = words is not None and words[0] == words[1]
+    sections. The number is negative inside a section of a block, where no tag counts. Nothing is looked at from `stop`
+    on. Also returns the place after what was counted: `end`, or the end of a tag in which `end` is."""
     if not count:  # an opener that begins before `end` has its first characters before the end of these
         last = min(end + len(CDATA_OPEN) - 1, stop)
-        has_block = words is not None and text.rfind(f"<{words[0]}", at, last) >= 0
-        if not (has_block or ((words is None or is_tag) and _has_section(text, at, last))):
+        if text.rfind(f"<{words[0]}", at, last) < 0 if words else not _has_section(text, at, last):
             return 0, end
     pattern = _tags(*words) if words else _SECTIONS
     while True:
@@ -61,15 +58,15 @@ def count_open(
             at = text.find("]]>", at, stop) + 3
             if not 3 <= at < end + 3:
                 return count, end
-            count = ~count
+            count = -count
         found = pattern.search(text, at, stop)
         if found is None or found.start() >= end:
             return count, max(at, end)
         at, kind = found.end(), found.lastindex or 2
         if kind <= 2:
             count = count + 1 if found[1] else max(count - 1, 0)
-        elif kind == 5 and (count or is_tag):
-            count = ~count
+        elif kind == 5:
+            count = -count
 
 
 def _has_section(text: str, at: int, last: int) -> bool:
@@ -104,7 +101,7 @@ class Closers:
         while found := _tags(block, arguments).search(text, at):
             at = found.end()
             if found[5]:
-                if (openers or block == arguments) and at <= last:
+                if openers and at <= last:
                     at = text.find("]]>", at) + 3
             elif found[1]:
                 openers.append(found.start())
