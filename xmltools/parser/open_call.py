@@ -18,7 +18,7 @@ from array import array
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from xmltools.dialects import Body, Dialect, plain, spellings
+from xmltools.dialects import Body, Dialect, Pairs, plain, spellings
 from xmltools.errors import Code, Repair
 from xmltools.models.events import ArgumentDelta, Event
 from xmltools.parser.decode_text import TextReader
@@ -284,7 +284,6 @@ class Block:
         "name",
         "name_start",
         "nodes",
-        "pairs",
         "proposed",
         "raw",
         "reading",
@@ -306,7 +305,6 @@ class Block:
         self.body_start = start + opener
         self.dialect = dialect
         self.delimiters = known_delimiters(dialect)
-        self.pairs = self.delimiters.pairs
         self.reading = reading
         # How it ends.
         self.done = False
@@ -348,6 +346,11 @@ class Block:
         self.lost = -1  # where text, or a tag with attributes, came that could have been arguments
         self.fenced = False  # a code fence was opened
         self.too_deep = 0  # open elements beyond the limit
+
+    @property
+    def pairs(self) -> Pairs:
+        """The delimiters of a name and arguments, empty ones if the dialect has none."""
+        return self.delimiters.pairs
 
     @property
     def final(self) -> bool:
