@@ -25,6 +25,8 @@ from xmltools.syntax.markup import (
     skip_space,
 )
 
+_SECTION_LENGTH: Final = 10_000
+"""Characters in which the beginning of a section is looked for."""
 _TAGS: Final = re.compile(rf"<(/?)[{SPACES}]*([^{SPACES}<>/=\"'&]+)(?=[{SPACES}<>/]|\Z)")
 
 
@@ -262,6 +264,14 @@ def _starts_sibling(block: Block, leaf: Leaf, kind: int, text: str, at: int) -> 
     if len(block.stack) == 1:
         return block.field_of(name) is not None
     return name == block.dialect.argument or name in block.dialect.argument_words
+
+
+def is_in_section(block: Block, leaf: Leaf, place: int) -> bool:
+    """Is `place`, in the text of a leaf, in a section that begins right after a tag? Then an end tag of the call is one
+    in the value of another call, before which this one was not finished (dialects, 6.5)."""
+    start = max(leaf.sections[-1] + 3 if leaf.sections else leaf.start, place - _SECTION_LENGTH)
+    text = block.source_of(start, place)
+    return 0 <= text.rfind(f">{CDATA_OPEN}") > text.rfind("]]>")
 
 
 def end_leaf(block: Block, leaf: Leaf, place: int, *, cut: bool = False) -> None:

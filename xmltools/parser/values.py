@@ -10,7 +10,7 @@ from xmltools.errors import Code
 from xmltools.parser.attributes import name_in, name_of
 from xmltools.parser.cdata import open_cdata
 from xmltools.parser.decode_text import TextReader
-from xmltools.parser.end_tags import end_leaf, meet_candidate
+from xmltools.parser.end_tags import end_leaf, is_in_section, meet_candidate
 from xmltools.parser.open_call import CALL, OTHER, OWN, Block, Container, Leaf, Path, State
 from xmltools.syntax.element_tree import Element
 from xmltools.syntax.markup import (
@@ -265,7 +265,8 @@ def _leaf_end_tag(block: Block, leaf: Leaf, text: str, at: int) -> int:
             end_leaf(block, leaf, place, cut=True)
             block.close_element(name, place, leaf)
             return tag.end
-        if kind != OTHER or not (leaf.pasted or leaf.sections or leaf.lacks_mark):
+        is_shown = block.is_tag and name == block.arguments_tag and is_in_section(block, leaf, place)
+        if not is_shown and (kind != OTHER or not (leaf.pasted or leaf.sections or leaf.lacks_mark)):
             return meet_candidate(block, leaf, at, tag, kind)
     leaf.set_literal(block.base + at, pasted=not _is_word(leaf))
     block.emit_text("</")
