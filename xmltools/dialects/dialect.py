@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from functools import lru_cache
+from importlib import import_module
+from typing import Any
 
 from xmltools.errors import Code, XMLToolsError
 
@@ -305,6 +308,16 @@ class Dialect:
     """The mark with which a block ends; empty if there is none."""
     base: Dialect | None = field(init=False, default=None, repr=False, compare=False)
     """The dialect of which this one is a variant."""
+
+    @classmethod
+    def from_response_template(cls, template: Mapping[str, Any], name: str = "response_template") -> Dialect:
+        """Return the record of a checkpoint's `response_template`, or of the one in its `tokenizer_config.json`.
+
+        It is a record as any other. Raises XMLToolsError, naming the part of the template, for what is no template and
+        for what a record cannot say.
+        """
+        dialect: Dialect = import_module("xmltools.dialects.response_templates").dialect_of(template, name)
+        return dialect
 
     def __hash__(self) -> int:
         """Of what nearly always tells two dialects apart: there are caches that are asked for each reply."""
