@@ -17,6 +17,8 @@ from support.response_templates import CONTENT, NAMED, TEMPLATES, between, templ
 from support.template_replies import LAYOUTS, TOOLS, replies
 
 import xmltools as xt
+from xmltools.bridge import Settings
+from xmltools.cli import main
 from xmltools.dialects import Body, Dialect
 from xmltools.dialects.expressions import alternatives
 from xmltools.errors import XMLToolsError
@@ -94,6 +96,31 @@ def test_a_tokenizer_config_has_the_token_that_ends_the_turn() -> None:
     assert (dialect.name, reply.text) == ("command", "Yes.")
     plain = Dialect.from_response_template({**config, "eos_token": None})
     assert read(plain, "Yes.<|END_OF_TURN_TOKEN|>").text == "Yes.<|END_OF_TURN_TOKEN|>"
+
+
+def test_the_path_of_a_file_is_the_name_of_a_dialect(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "tokenizer_config.json"
+    path.write_text(json.dumps({"eos_token": "<|im_end|>", "response_template": TEMPLATES["json"]}), "utf-8")
+    dialect = xt.dialects.named(str(path))
+    assert xt.dialects.named(dialect.name) is dialect
+    text = '<tool_call>{"name": "stop", "arguments": {}}</tool_call><|im_end|>'
+    (call,) = xt.parse(text, dialect=str(path)).calls
+    assert (call.name, call.dialect, call.clean) == ("stop", str(path), True)
+    assert main(["dialects", str(path)]) == 0
+    assert dialect.example in capsys.readouterr().out
+    assert Settings(dialect=str(path)).dialect == str(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"), [(None, "No such file"), ("{", "JSON file"), ("{}", "response_template")]
+)
+def test_a_file_without_a_template_is_refused(tmp_path: Path, content: str | None, message: str) -> None:
+    path = tmp_path / "a.json"
+    if content is not None:
+        path.write_text(content, "utf-8")
+    with pytest.raises(XMLToolsError, match=message) as error:
+        xt.dialects.named(str(path))
+    assert str(error.value).startswith(f"dialect: {path}: ")
 
 
 def test_several_literals_are_several_forms() -> None:

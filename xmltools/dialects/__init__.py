@@ -94,16 +94,31 @@ def all() -> tuple[Dialect, ...]:
 
 
 def named(name: str | Dialect, option: str = "dialect") -> Dialect:
-    """Return the dialect of this name. Raises XMLToolsError, with names that are near, if there is none: the message
-    begins with the name of the `option` that it was given as."""
+    """Return the dialect of this name, or that of the `response_template` in a file, whose path ends in `.json`.
+
+    Raises XMLToolsError, with names that are near, if there is none: the message begins with the name of the `option`
+    that it was given as.
+    """
     if isinstance(name, Dialect):
         return name
+    if isinstance(name, str) and name.endswith(".json"):
+        try:
+            return _described_in(name)
+        except XMLToolsError as error:
+            raise XMLToolsError(f"{option}: {name:.200}: {error}") from None
     if not isinstance(name, str) or name not in _KNOWN:
         near = _near(name) if isinstance(name, str) else []
         rest = f"did you mean {' or '.join(map(repr, near))}?" if near else f"there are: {', '.join(_KNOWN)}"
         whole = ", or 'known', which means all of them" if option == "also" else ""
         raise XMLToolsError(f"{option}: expected the name of a dialect{whole}, got {name!r:.80}; {rest}")
     return _record(name)
+
+
+@cache
+def _described_in(path: str) -> Dialect:
+    """The record of the template in a file. Its name is the path, by which it is found again."""
+    dialect: Dialect = import_module("xmltools.dialects.response_templates").read(path)
+    return dialect
 
 
 def _near(name: str) -> list[str]:

@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Final
 
 from xmltools.dialects.dialect import Body, Dialect, Pairs, ResultForm, Writing
@@ -57,11 +58,24 @@ def dialect_of(described: Mapping[str, Any], name: str = "response_template") ->
     return _Template(template).dialect(name, turn_ends)
 
 
+def read(path: str) -> Dialect:
+    """Return the record of the template in a file: a `tokenizer_config.json`, or the template alone.
+
+    The name of the record is the path. Raises XMLToolsError as `dialect_of`, and for a file that can't be read.
+    """
+    try:
+        described = json.loads(Path(path).read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise XMLToolsError(f"expected a JSON file with a response_template: {why}") from None
+    return dialect_of(described, path)
+
+
 def _missing(config: Mapping[str, Any]) -> Mapping[str, Any]:
     if "response_schema" in config or "x-regex" in config or "properties" in config:
         raise XMLToolsError(
             "response template: this is the older response_schema, whose expressions find parts of a whole reply; "
-            "transformers drops it since version 5.15. Write a response_template for it, or describe the dialect"
+            "transformers 5.24 no longer reads it. Write a response_template for it, or describe the dialect"
         )
     raise XMLToolsError("response template: there is no `response_template`, and no `fields` as a template has")
 
