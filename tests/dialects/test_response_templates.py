@@ -9,10 +9,14 @@ from __future__ import annotations
 import ast
 import copy
 import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from dialects import test_dialect_laws as laws
+from support.dialect_marks import marks_of, write
+from support.registered import registered
 from support.response_templates import CONTENT, NAMED, TEMPLATES, between, template
 from support.template_replies import LAYOUTS, TOOLS, replies
 
@@ -29,7 +33,7 @@ REPLIES = list(replies())
 
 
 def record(name: str) -> Dialect:
-    return Dialect.from_response_template(TEMPLATES[name], name)
+    return Dialect.from_response_template(TEMPLATES[name], f"template_{name}")
 
 
 def read(dialect: Dialect, text: str, **options: Any) -> xt.Reply:
@@ -177,6 +181,8 @@ REFUSED: dict[str, tuple[Any, str]] = {
         "open_pattern: the expression can't be told",
     ),
     "flags": (calls_of("json", open=None, open_pattern="(?i)<x>"), "open_pattern: the expression can't be told"),
+    "only at the beginning": (calls_of("json", open=None, open_pattern="^<x>"), "a call may begin anywhere"),
+    "long": (calls_of("json", open="<" + "x" * 1_000_000), "fields.tool_calls.open: there are more than"),
     "repeated": (calls_of("json", open=None, open_pattern="(?:<x>)+"), "open_pattern: the expression can't be told"),
     "not closed": (calls_of("json", open=None, open_pattern="(<x>"), "is not closed"),
     "escape": (calls_of("json", open=None, open_pattern=r"\b<x>"), r"the escape \b at character 0 is not a literal"),
@@ -280,6 +286,50 @@ def test_a_part_of_a_wrong_type_is_refused_or_harmless(name: str) -> None:
                 assert isinstance(Dialect.from_response_template(described), Dialect)
             except XMLToolsError as error:
                 assert str(error).startswith("response template: ")
+
+
+# The laws of all dialects hold for these, too.
+
+
+@pytest.fixture
+def known(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    records = [record(name) for name in WRITTEN]
+    names = [each.name for each in records]
+    own = {each.name: marks_of(each, ("get", "put", "no"), ("n", "s", "list")) for each in records}
+    whole = {
+        each.name: [write(form, "get", {"s": "x"}, gap) for form in each.forms for gap in ("", "\n")]
+        for each in records
+    }
+    mixed = [
+        *(mark for marks in own.values() for mark in marks),
+        *[call for calls in whole.values() for call in calls] * 6,
+    ]
+    monkeypatch.setattr(laws, "NAMES", names)
+    monkeypatch.setattr(laws, "OWN", laws.OWN | own)
+    monkeypatch.setattr(laws, "WHOLE", laws.WHOLE | whole)
+    monkeypatch.setattr(laws, "MIXED", (*laws.MIXED[-300:], *mixed))
+    with registered(*records):
+        yield
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        laws.test_chunks_do_not_matter,
+        laws.test_spans_tile_the_text_and_text_is_what_stands_there,
+        laws.test_what_was_cut_off_is_no_call_that_the_whole_does_not_have,
+    ],
+)
+def test_laws_hold(known: None, law: Callable[[], None]) -> None:
+    law()
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_laws_of_each_hold(known: None, name: str) -> None:
+    laws.test_a_prefix_of_a_call_is_none(f"template_{name}")
+    laws.test_deltas_are_the_value(f"template_{name}")
+    laws.test_chunks_do_not_matter_where_white_space_is_long(f"template_{name}", 1_024)
+    laws.test_chunks_do_not_matter_at_the_limit_of_a_block(f"template_{name}")
 
 
 # What transformers says.

@@ -28,8 +28,12 @@ _IDS: Final = ("id", "tool_call_id", "call_id", "type")
 _CONTENTS: Final = "a record has calls that are json, xml-inline or python-call-list"
 _LITERALS: Final = "a record has literal delimiters, with white space between them"
 
+_MOST: Final = 32
+_LONGEST: Final = 256
+"""Delimiters on a side of a field, and characters of one."""
+
 _NAME: Final = "-"
-_NUMBERED: Final = r":\d+"
+_NUMBERED: Final = r":\d++"
 _TOKEN = re.compile(r"[|｜▁]|^\[[A-Z_]+\]$")
 """What is in a delimiter that is a token of its own, which models write for nothing else."""
 _BETWEEN_TAGS = re.compile(r"(?<=[>\]])\s*(?=[<\[])|(?<=>)\s+")
@@ -172,6 +176,10 @@ class _Field:
             literals = [literals] if isinstance(literals, str) else literals
             if not isinstance(literals, list) or not all(isinstance(each, str) and each for each in literals):
                 raise self.refused(side, f"expected a string, or strings in a list, got {literals!r:.60}")
+            if len(literals) > _MOST or max(map(len, literals), default=0) > _LONGEST:
+                raise self.refused(
+                    side, f"there are more than {_MOST} strings, or more than {_LONGEST} characters in one"
+                )
             return tuple((each,) for each in literals)
         if side in field:
             raise self.refused(f"{side}_pattern", f"there is `{side}` too; give one of the two")
@@ -242,6 +250,8 @@ class _Calls:
         if field.content not in ("json", "python-call-list"):
             raise field.refused("content", f"{field.content!r:.40}: {_CONTENTS}")
         starts = field.literals("open")
+        if any(isinstance(sequence[0], Edge) for sequence in field.opens if sequence):
+            raise field.refused("open_pattern", "a call may begin anywhere in a reply, not only where that begins")
         if not starts:
             raise field.refused("open", "there is no literal in it, so a call could begin anywhere")
         return [self._json(start) if field.content == "json" else self._python(start) for start in starts]
@@ -426,7 +436,7 @@ class _Calls:
             return "", end.strip()
         if not is_json:
             raise field.refused("open_pattern", f"after the name, {_words(tail)} is more than one literal; {_LITERALS}")
-        if sum(isinstance(part, Run) and not part.is_number for part in between) > 1:
+        if sum(isinstance(part, Run) for part in between) > 1:
             raise field.refused("open_pattern", f"after the name, {_words(tail)} could end in several places")
         stop = re.escape(between[0][0]) if between and isinstance(between[0], str) else ""
         before = f"(?:{re.escape(word)})?" if word else ""
@@ -559,8 +569,8 @@ def _pattern_of(part: Part) -> str:
     if isinstance(part, str):
         return re.escape(part)
     if isinstance(part, Run):
-        return r"\d+" if part.is_number else ".*"
-    return r"\s*"
+        return r"\d++" if part.is_number else ".*"
+    return r"\s*+"
 
 
 def _end_tag(start: str) -> str:
