@@ -97,6 +97,7 @@ NAMES = {
     "phi4mini": "microsoft/Phi-4-mini-instruct phi4-mini:3.8b",
     "internlm2": "internlm/internlm2_5-7b-chat internlm/internlm3-8b-instruct internlm/Intern-S1-FP8",
     "gigachat3": "ai-sage/GigaChat3-10B-A1.8B",
+    "gigachat35": "ai-sage/GigaChat3.5-432B-A28B ai-sage/GigaChat3.5",
     "minicpm5": "openbmb/MiniCPM5-1B",
     "apertus": "swiss-ai/Apertus-8B-Instruct-2509 unsloth/Apertus-8B-Instruct-2509-GGUF",
 }
@@ -172,7 +173,6 @@ NOT_READ = [
     "zai-org/glm-4-9b-hf",
     "MiniMaxAI/MiniMax-M1-80k",
     "upstage/Solar-Open2-250B",
-    "ai-sage/GigaChat3.5",
     "ibm-granite/granite-20b-functioncalling",
     "meetkai/functionary-medium-v3.2",
     "deepseek-ai/DeepSeek-V3.2-Speciale",

@@ -65,6 +65,7 @@ _KNOWN = {
     "phi4mini": ("phi4mini", "PHI4MINI"),
     "internlm2": ("internlm2", "INTERNLM2"),
     "gigachat3": ("gigachat3", "GIGACHAT3"),
+    "gigachat35": ("gigachat35", "GIGACHAT35"),
     "minicpm5": ("minicpm5", "MINICPM5"),
     "apertus": ("apertus", "APERTUS"),
     "k2_horizon": ("k2_horizon", "K2_HORIZON"),

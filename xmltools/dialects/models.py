@@ -721,11 +721,10 @@ FAMILIES: Final = (
         ),
     ),
     Family(
-        "",
+        "gigachat35",
         ("GigaChat3.5",),
-        _VLLM_PARSERS + "gigachat35_tool_parser.py",
-        (),
-        "write <｜GCML｜tool_calls>, which is not read",
+        _SGLANG_PARSERS + "gigachat35_detector.py",
+        ("ai-sage/GigaChat3.5-432B-A28B", "ai-sage/GigaChat3.5-432B-A28B-bf16"),
     ),
     Family("minicpm5", ("MiniCPM5",), _COOKBOOK + "OpenBMB/MiniCPM5-1B.mdx", ("openbmb/MiniCPM5-1B",)),
     Family(
