@@ -37,6 +37,7 @@ OTHERS = (
     "deepseek_v3",
     "seed_oss",
     "mimo",
+    "iquest_q1",
     "hunyuan",
     "internlm2",
     "gigachat3",

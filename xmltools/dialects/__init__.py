@@ -43,6 +43,7 @@ _KNOWN = {
     "hermes": ("hermes", "HERMES"),
     "qwen3_coder": ("qwen3_coder", "QWEN3_CODER"),
     "glm": ("glm", "GLM"),
+    "iquest_q1": ("iquest_q1", "IQUEST_Q1"),
     "minimax_m2": ("minimax_m2", "MINIMAX_M2"),
     "dsml": ("dsml", "DSML"),
     "deepseek_v3": ("deepseek_v3", "DEEPSEEK_V3"),

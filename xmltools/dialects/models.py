@@ -326,6 +326,7 @@ FAMILIES: Final = (
         _VLLM_PARSERS + "poolside_v1_tool_parser.py",
         ("poolside/Laguna-M.1", "poolside/Laguna-S-2.1", "poolside/Laguna-XS.2", "poolside/Laguna-XS-2.1"),
     ),
+    Family("iquest_q1", ("IQuest-Q1",), _SGLANG_PARSERS + "iquest_q1_detector.py", ("IQuestLab/IQuest-Q1",)),
     Family(
         "k2_horizon",
         ("K2-Horizon", "Jais-3"),
