@@ -75,6 +75,7 @@ def test_the_form_of_a_dialect_that_marks_text_as_such_marks_its_value_as_text(d
         "invoke",
         "seed_oss",
         "mimo",
+        "iquest_q1",
         "hunyuan",
         "minicpm5",
         "k2_horizon",

@@ -49,6 +49,7 @@ NAMES = {
         unsloth/GLM-4.6-GGUF zai-org/GLM-4.7-Flash glm-4.7-flash mlx-community/GLM-4.7-Flash-4bit zai-org/GLM-5
         zai-org/GLM-5.3-Flash glm-5:cloud inclusionAI/Ling-3.0-flash-FP8 inclusionAI/Ring-2.6-1T poolside/Laguna-XS.2
         poolside/Laguna-S-2.1""",
+    "iquest_q1": "IQuestLab/IQuest-Q1 iquest-q1",
     "k2_horizon": "IFM/K2-Horizon-32B IFM/K2-Horizon-375B-A23B IFM/Jais-3-7B",
     "minimax_m2": "MiniMaxAI/MiniMax-M2 MiniMaxAI/MiniMax-M2.5 unsloth/MiniMax-M2.1-GGUF minimax-m2.7:cloud",
     "minimax_m3": "MiniMaxAI/MiniMax-M3",
@@ -97,6 +98,7 @@ NAMES = {
     "phi4mini": "microsoft/Phi-4-mini-instruct phi4-mini:3.8b",
     "internlm2": "internlm/internlm2_5-7b-chat internlm/internlm3-8b-instruct internlm/Intern-S1-FP8",
     "gigachat3": "ai-sage/GigaChat3-10B-A1.8B",
+    "gigachat35": "ai-sage/GigaChat3.5-432B-A28B ai-sage/GigaChat3.5",
     "minicpm5": "openbmb/MiniCPM5-1B",
     "apertus": "swiss-ai/Apertus-8B-Instruct-2509 unsloth/Apertus-8B-Instruct-2509-GGUF",
 }
@@ -172,7 +174,6 @@ NOT_READ = [
     "zai-org/glm-4-9b-hf",
     "MiniMaxAI/MiniMax-M1-80k",
     "upstage/Solar-Open2-250B",
-    "ai-sage/GigaChat3.5",
     "ibm-granite/granite-20b-functioncalling",
     "meetkai/functionary-medium-v3.2",
     "deepseek-ai/DeepSeek-V3.2-Speciale",

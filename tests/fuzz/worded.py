@@ -101,7 +101,6 @@ _WRITINGS = {
     "gigachat3": Writing(call_start="<|function_call|>"),
     "internlm2": Writing(call_start="<|action_start|><|plugin|>", call_end="<|action_end|>"),
     "minicpm5": Writing(),
-    "hunyuan": Writing(start="<tool_calls>\n", end="\n</tool_calls>"),
     "k2_horizon": Writing(start="<ifm|tool_calls>\n", end="\n</ifm|tool_calls>"),
     "step3": Writing(
         start="<｜tool_calls_begin｜>\n",

@@ -33,7 +33,18 @@ from xmltools.tools.schema import example_arguments
 __all__ = ["DIALECTS", "FORMATS", "OTHERS", "SAMPLE_TOOLS", "judge", "random_tools", "vocabulary_of", "wrong_with"]
 
 DIALECTS = ("hermes", "qwen3_coder", "glm", "minimax_m2", "invoke", "dsml", "mistral", "llama3_json")
-OTHERS = ("deepseek_v3", "seed_oss", "mimo", "hunyuan", "internlm2", "gigachat3", "minicpm5", "k2_horizon")
+OTHERS = (
+    "deepseek_v3",
+    "seed_oss",
+    "mimo",
+    "iquest_q1",
+    "hunyuan",
+    "internlm2",
+    "gigachat3",
+    "gigachat35",
+    "minicpm5",
+    "k2_horizon",
+)
 """Dialects that have grammars too, as they are built of the same parts."""
 FORMATS = ("gbnf", "lark", "structural_tag")
 

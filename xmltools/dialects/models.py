@@ -326,6 +326,7 @@ FAMILIES: Final = (
         _VLLM_PARSERS + "poolside_v1_tool_parser.py",
         ("poolside/Laguna-M.1", "poolside/Laguna-S-2.1", "poolside/Laguna-XS.2", "poolside/Laguna-XS-2.1"),
     ),
+    Family("iquest_q1", ("IQuest-Q1",), _SGLANG_PARSERS + "iquest_q1_detector.py", ("IQuestLab/IQuest-Q1",)),
     Family(
         "k2_horizon",
         ("K2-Horizon", "Jais-3"),
@@ -721,11 +722,10 @@ FAMILIES: Final = (
         ),
     ),
     Family(
-        "",
+        "gigachat35",
         ("GigaChat3.5",),
-        _VLLM_PARSERS + "gigachat35_tool_parser.py",
-        (),
-        "write <｜GCML｜tool_calls>, which is not read",
+        _SGLANG_PARSERS + "gigachat35_detector.py",
+        ("ai-sage/GigaChat3.5-432B-A28B", "ai-sage/GigaChat3.5-432B-A28B-bf16"),
     ),
     Family("minicpm5", ("MiniCPM5",), _COOKBOOK + "OpenBMB/MiniCPM5-1B.mdx", ("openbmb/MiniCPM5-1B",)),
     Family(
