@@ -103,6 +103,13 @@ _WRITINGS = {
     "minicpm5": Writing(),
     "hunyuan": Writing(start="<tool_calls>\n", end="\n</tool_calls>"),
     "k2_horizon": Writing(start="<ifm|tool_calls>\n", end="\n</ifm|tool_calls>"),
+    "muse": Writing(
+        call_start="<|start|>assistant to=tool<|message|><atem:function_calls>\n",
+        call_end="\n</atem:function_calls><|eom|>",
+        between="",
+        after_name="\n",
+        after_value="\n",
+    ),
     "step3": Writing(
         start="<｜tool_calls_begin｜>\n",
         end="\n<｜tool_calls_end｜>",

@@ -99,7 +99,7 @@ def test_a_call_in_another_notation_stays_text_and_is_noticed(notation: str, nam
     assert notice.hint == xt.Code.FOREIGN_CALL.hint and notation in notice.message
 
 
-AS = {"minimax_m2": "invoke", "step3": "invoke", "seed_oss": "qwen3_coder", "mimo": "qwen3_coder"}
+AS = {"minimax_m2": "invoke", "step3": "invoke", "muse": "invoke", "seed_oss": "qwen3_coder", "mimo": "qwen3_coder"}
 """What calls of these dialects are told as, which have the marks of another one."""
 
 

@@ -70,6 +70,7 @@ _KNOWN = {
     "k2_horizon": ("k2_horizon", "K2_HORIZON"),
     "tag_per_tool": ("tag_per_tool", "TAG_PER_TOOL"),
     "minimax_m3": ("minimax_m3", "MINIMAX_M3"),
+    "muse": ("muse", "MUSE"),
 }
 """By the name of a dialect: its module, and the name of its record there."""
 

@@ -341,6 +341,12 @@ FAMILIES: Final = (
         ),
     ),
     Family(
+        "muse",
+        ("Muse-Spark", "Muse-Glimmer"),
+        _VLLM_PARSERS + "muse_tool_parser.py",
+        ("meta-models/Muse-Spark-Open-816B-A42B", "meta-models/Muse-Glimmer-30B"),
+    ),
+    Family(
         "minimax_m2",
         ("MiniMax-M2*",),
         _DYNAMO,
