@@ -7,6 +7,7 @@ dialects that it can't write yet get a `Writing` here.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -133,6 +134,8 @@ def layouts(name: str) -> tuple[Layout, ...]:
         return (Layout(between="\n\n"),)
     if name == "minimax_m3":
         return (Layout(f"{_M3}<tool_call>\n", f"\n{_M3}</tool_call>"),)
+    if name == "mirothinker":
+        return (Layout(),)
     dialect = _record(name)
     form = dialect.written
     assert form is not None and form.writing is not None
@@ -151,6 +154,12 @@ def _write(name: str, call: ToolCall) -> str | None:
     if name == "minimax_m3":
         inside = "".join(_in_m3(key, value) for key, value in call.arguments.items())
         return f'{_M3}<invoke name="{call.name}">{inside}{_M3}</invoke>'
+    if name == "mirothinker":
+        said = json.dumps(call.arguments, ensure_ascii=False)
+        return (
+            f"<use_mcp_tool>\n<server_name>local</server_name>\n<tool_name>{call.name}</tool_name>\n"
+            f"<arguments>\n{said}\n</arguments>\n</use_mcp_tool>"
+        )
     try:
         text = render_call(call, _TOOL_OF[call.name], dialect=_record(name))
     except XMLToolsError:

@@ -289,6 +289,9 @@ class Dialect:
     item: str = ""
     """The element of a list item that no singular names."""
 
+    json_is_usual: bool = False
+    """Whether the arguments are a JSON object in `arguments`; otherwise such an object is repaired."""
+
     # Of a JSON object.
     json_tool_name: tuple[str, ...] = ("name",)
     json_server_name: tuple[str, ...] = ()
@@ -492,7 +495,11 @@ class Dialect:
 
     @property
     def form(self) -> str:
-        """How a call looks, with words in place of its parts; empty for a body of elements."""
+        """How a call looks, with words in place of its parts; empty for elements that have a hint of their own."""
+        if self.json_is_usual:
+            named = f"<{self.tool_name}>tool name</{self.tool_name}>"
+            inside = f'{named}<{self.arguments}>{{"key": value}}</{self.arguments}>'
+            return f"{self.opener}<{self.server_name}>server name</{self.server_name}>{inside}{self.closer}"
         inside = f'{{"{self.json_tool_name[0]}": "tool name", "{self.json_arguments[0]}": {{"key": value}}}}'
         if self.json_name_is_key:
             inside = '[{"tool name": {"key": value}}]'
