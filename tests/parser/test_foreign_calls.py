@@ -99,7 +99,11 @@ def test_a_call_in_another_notation_stays_text_and_is_noticed(notation: str, nam
     assert notice.hint == xt.Code.FOREIGN_CALL.hint and notation in notice.message
 
 
-AS = {"minimax_m2": "invoke", "step3": "invoke", "seed_oss": "qwen3_coder", "mimo": "qwen3_coder"}
+AS = {
+    **dict.fromkeys(("minimax_m2", "step3", "muse"), "invoke"),
+    **dict.fromkeys(("seed_oss", "mimo"), "qwen3_coder"),
+    "mirothinker": "forge",
+}
 """What calls of these dialects are told as, which have the marks of another one."""
 
 

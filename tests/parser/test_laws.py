@@ -67,6 +67,7 @@ MARKS = tuple(
         *dialect.turn_ends,
         *dialect.strays,
         *dialect.frame,
+        *(start for start, _ in dialect.headers),
         *(f"</{tag}>" for tag in dialect.reasoning),
         *(form.opener for form in dialect.forms if form.many and form.closer),  # empty sections
     )

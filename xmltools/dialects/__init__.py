@@ -72,6 +72,8 @@ _KNOWN = {
     "k2_horizon": ("k2_horizon", "K2_HORIZON"),
     "tag_per_tool": ("tag_per_tool", "TAG_PER_TOOL"),
     "minimax_m3": ("minimax_m3", "MINIMAX_M3"),
+    "muse": ("muse", "MUSE"),
+    "mirothinker": ("mirothinker", "MIROTHINKER"),
 }
 """By the name of a dialect: its module, and the name of its record there."""
 
@@ -205,10 +207,12 @@ _HINTS: Final = {
 """What to tell a model that writes another dialect than Forge's; `Code.hint` has the sentences for Forge's dialect, and
 those that hold for all."""
 
+_OF_SERVERS: Final = (Code.MISSING_SERVER, Code.WRONG_SERVER)
+
 
 def hint_of(code: Code, dialect: Dialect) -> str:
     """Return the sentence to send to a model that writes this dialect, for a code."""
-    hint = _HINTS.get(code) if dialect.body is not Body.ELEMENTS else None
+    hint = _HINTS.get(code) if dialect.form and not (dialect.server_name and code in _OF_SERVERS) else None
     if hint is None:
         return code.hint
     return hint.format(

@@ -259,6 +259,11 @@ class Dialect:
     """Whether white space next to calls and to tags of reasoning only lays them out, and is no text."""
     turn_ends: tuple[str, ...] = ()
     """Tokens that end a turn, or a part of it. They are no text."""
+    headers: tuple[tuple[str, str], ...] = ()
+    """Marks with one word between them, that of the tool or of whoever is addressed. They are not text. The second is
+    also one of `turn_ends`, or begins a call."""
+    answers: tuple[str, ...] = ()
+    """Of `turn_ends`, those after which all is text up to the next token or header: calls there are only shown."""
     leftovers: tuple[str, ...] = ()
     """Tokens that are not text where they come without a call, in addition to those that `strays` finds by itself."""
     frame: tuple[str, ...] = ()
@@ -286,6 +291,9 @@ class Dialect:
     """The attribute that makes a value null: `<x nil="true"/>`."""
     item: str = ""
     """The element of a list item that no singular names."""
+
+    json_is_usual: bool = False
+    """Whether the arguments are a JSON object in `arguments`; otherwise such an object is repaired."""
 
     # Of a JSON object.
     json_tool_name: tuple[str, ...] = ("name",)
@@ -398,8 +406,10 @@ class Dialect:
                     raise self._wrong(f"`{of}{each.name}` is to be a string, got {value!r:.40}")
                 if each.type == "tuple[str, ...]" and not _is_tuple(value, str):
                     raise self._wrong(f"`{of}{each.name}` is to be a tuple of strings, as ('…',), got {value!r:.40}")
-        if not _is_tuple(self.thoughts, tuple) or not all(_is_tuple(each, str, 2) for each in self.thoughts):
-            raise self._wrong(f"`thoughts` is to be a tuple of pairs, as (('…', '…'),), got {self.thoughts!r:.40}")
+        for name in ("thoughts", "headers"):
+            held = getattr(self, name)
+            if not _is_tuple(held, tuple) or not all(_is_tuple(each, str, 2) for each in held):
+                raise self._wrong(f"`{name}` is to be a tuple of pairs, as (('…', '…'),), got {held!r:.40}")
         if not _is_tuple(self.variants, Dialect):
             raise self._wrong(f"`variants` is to be a tuple of dialects, as (replace(…),), got {self.variants!r:.40}")
         if self.writing is not None and self.writing.tools.form not in _FORMS:
@@ -498,7 +508,11 @@ class Dialect:
 
     @property
     def form(self) -> str:
-        """How a call looks, with words in place of its parts; empty for a body of elements."""
+        """How a call looks, with words in place of its parts; empty for elements that have a hint of their own."""
+        if self.json_is_usual:
+            named = f"<{self.tool_name}>tool name</{self.tool_name}>"
+            inside = f'{named}<{self.arguments}>{{"key": value}}</{self.arguments}>'
+            return f"{self.opener}<{self.server_name}>server name</{self.server_name}>{inside}{self.closer}"
         inside = f'{{"{self.json_tool_name[0]}": "tool name", "{self.json_arguments[0]}": {{"key": value}}}}'
         if self.json_name_is_key:
             inside = '[{"tool name": {"key": value}}]'

@@ -342,6 +342,18 @@ FAMILIES: Final = (
         ),
     ),
     Family(
+        "muse",
+        ("Muse-Spark", "Muse-Glimmer"),
+        _VLLM_PARSERS + "muse_tool_parser.py",
+        ("meta-models/Muse-Spark-Open-816B-A42B", "meta-models/Muse-Glimmer-30B"),
+    ),
+    Family(
+        "mirothinker",
+        ("MiroThinker",),
+        "https://github.com/MiroMindAI/MiroThinker/blob/main/apps/miroflow-agent/src/utils/prompt_utils.py",
+        ("miromind-ai/MiroThinker-v1.0-30B", "miromind-ai/MiroThinker-v1.5-235B", "miromind-ai/MiroThinker-1.7-mini"),
+    ),
+    Family(
         "minimax_m2",
         ("MiniMax-M2*",),
         _DYNAMO,

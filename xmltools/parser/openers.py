@@ -11,8 +11,9 @@ from typing import Any, Final, NamedTuple
 from xmltools.dialects import Body, Dialect, forms_for
 from xmltools.dialects.reasoning_tags import refuse_tag_of_calls
 from xmltools.errors import XMLToolsError
+from xmltools.parser.delimiters import cut_of
 from xmltools.parser.fences import CLOSING
-from xmltools.syntax.markup import SPACES
+from xmltools.syntax.markup import NAME_LENGTH, SPACES
 
 _W = f"[{SPACES}]{{0,64}}+"
 _KEY = rf"(?:name|tool_name|tool|function|type)[\"'](?!{_W}:{_W}[\[{{])"
@@ -131,6 +132,13 @@ def forms_by_start(
     return found
 
 
+@lru_cache(maxsize=32)
+def header_end(end: str) -> re.Pattern[str]:
+    """A pattern of the word in a header and the delimiter after it, or of what the end of the text cuts off of them."""
+    word = rf"[^{SPACES}<>]{{1,{NAME_LENGTH}}}+"
+    return re.compile(rf"(?P<word>{word}){re.escape(end)}|(?P<cut>(?:{word}(?:{cut_of(end)}|))?\Z)")
+
+
 class ReasoningTags(NamedTuple):
     """Patterns of the words that matter in a reasoning region."""
 
@@ -222,7 +230,7 @@ def starts_of(
     starts = tuple(dict.fromkeys((*calls, *others)))
     ends = tuple(f"</{tag}>" for tag in tags)
     strays = (*dialect.strays, *dialect.frame, *ends)
-    tokens = (*dialect.turn_ends, *thoughts, *strays, _NO_STRAY)
+    tokens = (*dialect.turn_ends, *(start for start, _ in dialect.headers), *thoughts, *strays, _NO_STRAY)
     later = [
         start
         for start in starts
