@@ -637,11 +637,10 @@ FAMILIES: Final = (
         ),
     ),
     Family(
-        "",
+        "granite",
         ("granite-20b-functioncalling",),
-        _VLLM,
+        _VLLM_PARSERS + "granite_20b_fc_tool_parser.py",
         ("ibm-granite/granite-20b-functioncalling",),
-        "write <function_call> before each call, which is not read",
     ),
     Family(
         "cohere",
@@ -673,10 +672,16 @@ FAMILIES: Final = (
     ),
     Family(
         "",
-        ("command-r", "c4ai-command-r", "aya-expanse"),
+        ("aya-expanse",),
         _LLAMA_CPP + "docs/function-calling.md",
-        ("CohereForAI/c4ai-command-r-plus", "CohereForAI/aya-expanse-8b"),
-        "write calls in no notation that is read",
+        ("CohereForAI/aya-expanse-8b",),
+        _PROMPTED,
+    ),
+    Family(
+        "cohere",
+        ("command-r", "c4ai-command-r"),
+        _LLAMA_CPP + "models/templates/CohereForAI-c4ai-command-r-plus-tool_use.jinja",
+        ("CohereForAI/c4ai-command-r-plus", "CohereForAI/c4ai-command-r-v01", "CohereForAI/c4ai-command-r-08-2024"),
     ),
     Family(
         "phi4mini",
