@@ -95,7 +95,10 @@ NAMES = {
         CohereLabs/command-a-reasoning-08-2025 CohereLabs/c4ai-command-a-03-2025 CohereLabs/command-a-plus-05-2026-fp8
         CohereForAI/c4ai-command-r7b-12-2024 command-r7b CohereLabs/North-Mini-Code-1.0 CohereForAI/c4ai-command-r-plus
         command-r-plus:104b command-r:35b CohereForAI/c4ai-command-r-08-2024""",
-    "phi4mini": "microsoft/Phi-4-mini-instruct phi4-mini:3.8b",
+    "phi4mini": """
+        microsoft/Phi-4-mini-instruct phi4-mini:3.8b fireworks-ai/llama-3-firefunction-v2 firefunction-v2:70b""",
+    "functionary": """
+        meetkai/functionary-medium-v3.1 meetkai/functionary-small-v3.2 bartowski/functionary-small-v3.2-GGUF""",
     "internlm2": "internlm/internlm2_5-7b-chat internlm/internlm3-8b-instruct internlm/Intern-S1-FP8",
     "gigachat3": "ai-sage/GigaChat3-10B-A1.8B",
     "minicpm5": "openbmb/MiniCPM5-1B",
@@ -175,7 +178,7 @@ NOT_READ = [
     "MiniMaxAI/MiniMax-M1-80k",
     "upstage/Solar-Open2-250B",
     "ai-sage/GigaChat3.5",
-    "meetkai/functionary-medium-v3.2",
+    "meetkai/functionary-small-v2.5",
     "deepseek-ai/DeepSeek-V3.2-Speciale",
     "Qwen/Qwen3-ASR-1.7B",
     "Qwen/Qwen3Guard-Gen-8B",

@@ -690,6 +690,12 @@ FAMILIES: Final = (
         ("microsoft/Phi-4-mini-instruct", "microsoft/Phi-4-mini-reasoning"),
     ),
     Family(
+        "phi4mini",
+        ("firefunction-v2", "llama-3-firefunction-v2"),
+        _LLAMA_CPP + "models/templates/fireworks-ai-llama-3-firefunction-v2.jinja",
+        ("fireworks-ai/llama-3-firefunction-v2",),
+    ),
+    Family(
         "",
         ("Phi-3", "Phi-3.5"),
         _LLAMA_CPP + "docs/function-calling.md",
@@ -754,11 +760,23 @@ FAMILIES: Final = (
         "write calls in a notation of their own, which is not read",
     ),
     Family(
+        "functionary",
+        ("functionary-small-v3.1", "functionary-medium-v3.1"),
+        _LLAMA_CPP + "models/templates/meetkai-functionary-medium-v3.1.jinja",
+        ("meetkai/functionary-small-v3.1", "meetkai/functionary-medium-v3.1"),
+    ),
+    Family(
+        "functionary",
+        ("functionary-small-v3.2", "functionary-medium-v3.2"),
+        _LLAMA_CPP + "models/templates/meetkai-functionary-medium-v3.2.jinja",
+        ("meetkai/functionary-small-v3.2", "meetkai/functionary-medium-v3.2"),
+    ),
+    Family(
         "",
         ("functionary",),
-        _LLAMA_CPP + "docs/function-calling.md",
-        ("meetkai/functionary-medium-v3.1", "meetkai/functionary-medium-v3.2"),
-        "write calls in a notation of their own, which is not read",
+        "https://github.com/MeetKai/functionary",
+        ("meetkai/functionary-small-v2.5", "meetkai/functionary-medium-v3.0"),
+        "write calls in an older notation, which is not read",
     ),
 )
 """The source says how the family writes calls. The ids are from there, or from vLLM's recipes, SGLang's cookbook,

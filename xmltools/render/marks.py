@@ -197,7 +197,7 @@ def _opener(mark: str) -> tuple[str, str]:
 
 def _marks(dialect: Dialect, thoughts: bool) -> Iterator[tuple[str, str]]:
     """Yield the marks of all dialects, and those around results and tools in this one."""
-    for each in dict.fromkeys((*dialects.all(), dialect)):
+    for each in dict.fromkeys((*dialects.known(), dialect)):
         yield from map(_opener, _openers(each))
         yield from map(_opener, (f"<{tag}>" for tag in each.reasoning if thoughts))
     yield from _turns()
@@ -214,7 +214,7 @@ def _marks(dialect: Dialect, thoughts: bool) -> Iterator[tuple[str, str]]:
 
 def _turns() -> Iterator[tuple[str, str]]:
     """Yield what begins or ends turns, and thoughts between tokens, in any chat template that is known."""
-    for each in dialects.all():
+    for each in dialects.known():
         yield from _turns_of(each)
     yield from map(_token, _TURNS)
 
