@@ -93,11 +93,15 @@ NAMES = {
     "nemotron_nano": """
         nvidia/NVIDIA-Nemotron-Nano-9B-v2 nvidia/NVIDIA-Nemotron-Nano-12B-v2-VL-NVFP4-QAD
         nvidia/Llama-3_3-Nemotron-Super-49B-v1_5 ai21labs/AI21-Jamba-1.5-Mini unsloth/Apriel-1.5-15b-Thinker-GGUF""",
-    "granite": "ibm-granite/granite-3.1-8b-instruct granite3.3:8b",
+    "granite": "ibm-granite/granite-3.1-8b-instruct granite3.3:8b ibm-granite/granite-20b-functioncalling",
     "cohere": """
         CohereLabs/command-a-reasoning-08-2025 CohereLabs/c4ai-command-a-03-2025 CohereLabs/command-a-plus-05-2026-fp8
-        CohereForAI/c4ai-command-r7b-12-2024 command-r7b CohereLabs/North-Mini-Code-1.0""",
-    "phi4mini": "microsoft/Phi-4-mini-instruct phi4-mini:3.8b",
+        CohereForAI/c4ai-command-r7b-12-2024 command-r7b CohereLabs/North-Mini-Code-1.0 CohereForAI/c4ai-command-r-plus
+        command-r-plus:104b command-r:35b CohereForAI/c4ai-command-r-08-2024""",
+    "phi4mini": """
+        microsoft/Phi-4-mini-instruct phi4-mini:3.8b fireworks-ai/llama-3-firefunction-v2 firefunction-v2:70b""",
+    "functionary": """
+        meetkai/functionary-medium-v3.1 meetkai/functionary-small-v3.2 bartowski/functionary-small-v3.2-GGUF""",
     "internlm2": "internlm/internlm2_5-7b-chat internlm/internlm3-8b-instruct internlm/Intern-S1-FP8",
     "gigachat3": "ai-sage/GigaChat3-10B-A1.8B",
     "gigachat35": "ai-sage/GigaChat3.5-432B-A28B ai-sage/GigaChat3.5",
@@ -171,17 +175,16 @@ PROMPTED = [
     "microsoft/Phi-3-mini-4k-instruct",
     "mistralai/Mistral-7B-Instruct-v0.2",
     "mistralai/Mixtral-8x7B-Instruct-v0.1",
+    "CohereForAI/aya-expanse-8b",
 ]
 NOT_READ = [
     "zai-org/glm-4-9b-hf",
     "MiniMaxAI/MiniMax-M1-80k",
     "upstage/Solar-Open2-250B",
-    "ibm-granite/granite-20b-functioncalling",
-    "meetkai/functionary-medium-v3.2",
+    "meetkai/functionary-small-v2.5",
     "deepseek-ai/DeepSeek-V3.2-Speciale",
     "Qwen/Qwen3-ASR-1.7B",
     "Qwen/Qwen3Guard-Gen-8B",
-    "CohereForAI/c4ai-command-r-plus",
 ]
 
 

@@ -29,7 +29,8 @@ def marks_of(dialect: Dialect, names: tuple[str, ...], keys: tuple[str, ...]) ->
         found += [f"<{slash}{name}>" for name in (dialect.tool_name, dialect.arguments) for slash in ("", "/")]
         found += [f"<{dialect.tool_name}>{name}</{dialect.tool_name}>" for name in names]
     for form in dialect.forms:
-        found += [form.opener, form.closer, form.closer[:-1], form.opener + "\n", "\n" + form.closer, form.separator]
+        openers = [form.opener.replace("{name}", name) for name in names[: 1 + form.opener.count("{name}")]]
+        found += [*openers, form.closer, form.closer[:-1], form.opener + "\n", "\n" + form.closer, form.separator]
         pairs = form.pairs
         if pairs is not None:
             found += [pairs.name, pairs.name_end, pairs.end, pairs.key, pairs.key_end, pairs.value, pairs.value_end]
@@ -109,7 +110,7 @@ def write(dialect: Dialect, name: str, arguments: dict[str, Any], gap: str = "",
             for key, value in arguments.items()
         )
     call = f"{_head(pairs, name)}{'' if pairs.json else gap}{inside}{gap if not pairs.json else ''}{pairs.end}"
-    if pairs.name == dialect.opener or (pairs.bare and not wrapped):
+    if dialect.is_bare or pairs.name == dialect.opener or (pairs.bare and not wrapped):
         return call
     before = gap if pairs.name else ""
     return f"{dialect.opener}{before}{call}{gap}{dialect.closer}"

@@ -32,6 +32,7 @@ __all__ = [
     "forms_for",
     "hint_of",
     "ids_of",
+    "known",
     "named",
     "opens_reasoning",
     "plain",
@@ -70,6 +71,7 @@ _KNOWN = {
     "minicpm5": ("minicpm5", "MINICPM5"),
     "apertus": ("apertus", "APERTUS"),
     "k2_horizon": ("k2_horizon", "K2_HORIZON"),
+    "functionary": ("functionary", "FUNCTIONARY"),
     "tag_per_tool": ("tag_per_tool", "TAG_PER_TOOL"),
     "minimax_m3": ("minimax_m3", "MINIMAX_M3"),
     "muse": ("muse", "MUSE"),
@@ -95,6 +97,11 @@ def _record(name: str) -> Dialect:
 def all() -> tuple[Dialect, ...]:
     """Return all dialects."""
     return tuple(map(_record, _KNOWN))
+
+
+def known() -> tuple[Dialect, ...]:
+    """Return those that are read without being asked for by name: in all others, calls begin as other text does."""
+    return tuple(each for each in all() if not each.by_name)
 
 
 def named(name: str | Dialect, option: str = "dialect") -> Dialect:
@@ -136,7 +143,7 @@ def _near(name: str) -> list[str]:
 
 
 Also = str | Dialect | Iterable[str | Dialect] | None
-"""Dialects that are read beside another one: `"known"` means all, None means none."""
+"""Dialects that are read beside another one: `"known"` means all that can be (`known`), None means none."""
 
 
 def beside(dialect: Dialect, also: Also) -> tuple[Dialect, ...]:
@@ -146,7 +153,7 @@ def beside(dialect: Dialect, also: Also) -> tuple[Dialect, ...]:
     names = [also] if isinstance(also, str | Dialect) else also
     if not isinstance(names, Iterable):
         raise XMLToolsError(f"also: expected names of dialects, or 'known', which means all of them, got {also!r:.80}")
-    found = all() if also == "known" else tuple(named(name, "also") for name in names)
+    found = known() if also == "known" else tuple(named(name, "also") for name in names)
     return tuple(each for each in dict.fromkeys(found) if each != dialect)
 
 

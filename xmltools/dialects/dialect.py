@@ -222,7 +222,7 @@ class Dialect:
     """The element that is a call, or in which calls are."""
     start: str = ""
     """The mark with which a block begins, if it is not the start tag of `block`. It may begin with any character; with
-    keys and values between marks, with `<`."""
+    keys and values between marks, with `<`. With `is_bare`, `{name}` in it stands for the name of each given tool."""
     end: str | None = None
     """The mark with which a block ends, if it is not the end tag of `block`; `""`: the call itself shows its end."""
     slip: Code | None = None
@@ -236,6 +236,9 @@ class Dialect:
     is_bare: bool = False
     """Whether `start` is no mark, but what the call itself begins with, as `{`. It counts only where the reply begins,
     and only if what begins there names a given tool."""
+    by_name: bool = False
+    """Whether the dialect is read only where it is asked for by its name, and not by `also="known"`: its calls begin as
+    other text does."""
     in_line: bool = False
     """Whether a line that has nothing but the name of the tool stands in place of the start tag."""
     many: bool = False
@@ -565,15 +568,25 @@ def _is_tuple(value: object, kind: type, size: int | None = None) -> bool:
 
 @lru_cache(maxsize=64)
 def forms_for(dialect: Dialect, names: tuple[str, ...]) -> tuple[Dialect, ...]:
-    """The forms of calls of tools with these names, where the element of a call is named as its tool: with its start
-    tag, and with a line in place of that.
-
-    A tool whose name can't be that of an element has none.
+    """The forms of calls of tools with these names. Where the element of a call is named as its tool, there are two for
+    each: with its start tag, and with a line in place of that. A tool whose name can't be that of an element has none.
     """
+    if dialect.body is not Body.TAGS:
+        found: list[Dialect] = []
+        for form in dialect.forms:
+            if _TOOL not in form.start:
+                found.append(form)
+                continue
+            for name in names:
+                named = replace(form, start=form.start.replace(_TOOL, name), variants=())
+                object.__setattr__(named, "base", dialect)
+                found.append(named)
+        return tuple(found)
     tags = [replace(dialect, block=name, arguments=name) for name in names if _ELEMENT_NAME.fullmatch(name)]
     return (*tags, *(replace(form, start=f"{form.block}\n", in_line=True) for form in tags))
 
 
+_TOOL = "{name}"
 _ELEMENT_NAME = re.compile(r"[^\W\d](?:[\w.:-]*\w)?")
 
 

@@ -1,4 +1,4 @@
-"""Granite 3: `<|tool_call|>[{"name": NAME, "arguments": {…}}]`."""
+"""Granite 3: `<|tool_call|>[{"name": NAME, "arguments": {…}}]`; and Granite 20B: `<function_call> {"name": …}`."""
 
 from __future__ import annotations
 
@@ -29,5 +29,8 @@ _LIST = Dialect(
 
 GRANITE = replace(
     _LIST,
-    variants=(replace(_LIST, start="<tool_call>", end="</tool_call>", is_sure=False, may_lack_end=True),),
+    variants=(
+        replace(_LIST, start="<tool_call>", end="</tool_call>", is_sure=False, may_lack_end=True),
+        replace(_LIST, start="<function_call>", end="</function_call>", is_sure=False, may_lack_end=True),
+    ),
 )

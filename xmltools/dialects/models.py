@@ -650,11 +650,10 @@ FAMILIES: Final = (
         ),
     ),
     Family(
-        "",
+        "granite",
         ("granite-20b-functioncalling",),
-        _VLLM,
+        _VLLM_PARSERS + "granite_20b_fc_tool_parser.py",
         ("ibm-granite/granite-20b-functioncalling",),
-        "write <function_call> before each call, which is not read",
     ),
     Family(
         "cohere",
@@ -686,16 +685,28 @@ FAMILIES: Final = (
     ),
     Family(
         "",
-        ("command-r", "c4ai-command-r", "aya-expanse"),
+        ("aya-expanse",),
         _LLAMA_CPP + "docs/function-calling.md",
-        ("CohereForAI/c4ai-command-r-plus", "CohereForAI/aya-expanse-8b"),
-        "write calls in no notation that is read",
+        ("CohereForAI/aya-expanse-8b",),
+        _PROMPTED,
+    ),
+    Family(
+        "cohere",
+        ("command-r", "c4ai-command-r"),
+        _LLAMA_CPP + "models/templates/CohereForAI-c4ai-command-r-plus-tool_use.jinja",
+        ("CohereForAI/c4ai-command-r-plus", "CohereForAI/c4ai-command-r-v01", "CohereForAI/c4ai-command-r-08-2024"),
     ),
     Family(
         "phi4mini",
         ("Phi-4-mini",),
         _DYNAMO,
         ("microsoft/Phi-4-mini-instruct", "microsoft/Phi-4-mini-reasoning"),
+    ),
+    Family(
+        "phi4mini",
+        ("firefunction-v2", "llama-3-firefunction-v2"),
+        _LLAMA_CPP + "models/templates/fireworks-ai-llama-3-firefunction-v2.jinja",
+        ("fireworks-ai/llama-3-firefunction-v2",),
     ),
     Family(
         "",
@@ -761,11 +772,23 @@ FAMILIES: Final = (
         "write calls in a notation of their own, which is not read",
     ),
     Family(
+        "functionary",
+        ("functionary-small-v3.1", "functionary-medium-v3.1"),
+        _LLAMA_CPP + "models/templates/meetkai-functionary-medium-v3.1.jinja",
+        ("meetkai/functionary-small-v3.1", "meetkai/functionary-medium-v3.1"),
+    ),
+    Family(
+        "functionary",
+        ("functionary-small-v3.2", "functionary-medium-v3.2"),
+        _LLAMA_CPP + "models/templates/meetkai-functionary-medium-v3.2.jinja",
+        ("meetkai/functionary-small-v3.2", "meetkai/functionary-medium-v3.2"),
+    ),
+    Family(
         "",
         ("functionary",),
-        _LLAMA_CPP + "docs/function-calling.md",
-        ("meetkai/functionary-medium-v3.1", "meetkai/functionary-medium-v3.2"),
-        "write calls in a notation of their own, which is not read",
+        "https://github.com/MeetKai/functionary",
+        ("meetkai/functionary-small-v2.5", "meetkai/functionary-medium-v3.0"),
+        "write calls in an older notation, which is not read",
     ),
 )
 """The source says how the family writes calls. The ids are from there, or from vLLM's recipes, SGLang's cookbook,

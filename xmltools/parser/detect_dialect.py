@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from operator import add
 
 from xmltools import dialects
-from xmltools.dialects import FORGE, Body, Dialect
+from xmltools.dialects import FORGE, Body, Dialect, forms_for
 from xmltools.errors import Code, XMLToolsError
 from xmltools.models import ToolCall
 from xmltools.models.events import CallCompleted, CallFailed
@@ -29,13 +29,14 @@ def detect(texts: Iterable[str], tools: Iterable[Tool] | None = None) -> list[tu
         one = "one " if isinstance(texts, (str, bytes)) else ""
         raise XMLToolsError(f"detect: expected a list of texts, as [text], got {one}{type(texts).__name__}")
     known = None if tools is None else list_of_tools(tools)
+    names = tuple(tool.name for tool in known or ())
     totals = {dialect: [0] * 5 for dialect in dialects.all()}
     for text in texts:
         if not isinstance(text, str):
             raise XMLToolsError(f"detect: expected a list of texts, got {type(text).__name__} in it")
         for dialect, total in totals.items():
             # To look for delimiters takes much less time than to read.
-            if any(_may_begin(form, text, known or []) for form in dialect.forms):
+            if any(_may_begin(form, text, known or []) for form in forms_for(dialect, names)):
                 total[:] = map(add, total, _count(dialect, text, known))
     found = sorted((each for each in totals if totals[each][0]), key=totals.__getitem__)
     return [(each, -totals[each][0], totals[each][1]) for each in found]
@@ -67,7 +68,7 @@ def _may_begin(form: Dialect, text: str, tools: list[Tool]) -> bool:
         return re.search(f"<(?i:{form.block})[>{SPACES}]", text) is not None
     if form.opener in text and (form.is_bare or form.is_sure):
         # A bare call comes first, or after a tag of reasoning, or a token.
-        return form.is_sure or text.lstrip(SPACES)[:1] in ("{", "[", "<")
+        return form.is_sure or text.lstrip(SPACES).startswith(("{", "[", "<", form.opener))
     for mark in () if form.is_bare else form.starts[:2]:
         for found in re.finditer(re.escape(mark), text):
             begins = read_start(form, text, found.start(), mark)

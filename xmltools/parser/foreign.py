@@ -163,7 +163,7 @@ def _forms(dialect: Dialect) -> dict[str, list[Dialect]]:
     """The forms of calls in other dialects by the delimiter that comes first in each of their calls: that of a call by
     itself, or else that of the block."""
     found: dict[str, list[Dialect]] = {}
-    for each in dialects.all():
+    for each in dialects.known():
         for form in each.forms:
             is_other = form.name != dialect.name and form.body in (Body.PAIRS, Body.JSON)
             if is_other and not (form.is_bare or form.is_first):
@@ -237,7 +237,7 @@ def _known(dialect: Dialect) -> dict[str, tuple[str, list[str]]]:
     """By the letters of a tag that begins calls: the notation of an attempt with it, and what ends calls that begin
     so. `<invoke>` begins calls in several dialects, `<functions>` in none."""
     found: dict[str, tuple[str, list[str]]] = {"functions": ("qwen3_coder", [])}
-    for each in (dialect, *dialects.all()):
+    for each in (dialect, *dialects.known()):
         for form in each.forms:
             for delimiter in form.starts[:2]:  # that of a block, and that of a call by itself
                 if tag := re.match("<([^<>=:]+)", delimiter.lower()):

@@ -8,7 +8,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import Any, Final, NamedTuple
 
-from xmltools.dialects import Body, Dialect, forms_for
+from xmltools.dialects import Dialect, forms_for
 from xmltools.dialects.reasoning_tags import refuse_tag_of_calls
 from xmltools.errors import XMLToolsError
 from xmltools.parser.delimiters import cut_of
@@ -121,7 +121,7 @@ def forms_by_start(
     found: dict[str, list[Dialect]] = {}
     reserved = {tag.lower() for tag in tags}
     for dialect in dialects:
-        for form in forms_for(dialect, names) if dialect.body is Body.TAGS else dialect.forms:
+        for form in forms_for(dialect, names):
             starts = [form.block.lower() if form.arguments else form.opener]
             if form.in_line:
                 starts = [f"{form.block}{end}" for end in ("\n", ":\n", "\r\n", ":\r\n")] if is_own else []

@@ -333,7 +333,8 @@ class Outside:
             return self._open_region(text, at, lead, word, start)
         self.end_text()
         dialect, end = start
-        self.held.hold(calls.base + lead, prose, dialect.is_bare and not calls.is_first)
+        is_quoted = "```" in word and dialect.name != starts.dialect.name  # a fence may show how that one is written
+        self.held.hold(calls.base + lead, prose, is_quoted or (dialect.is_bare and not calls.is_first))
         self._skip(text, lead, at)
         self.opening = Opening(calls.base + at, max(end - at, 0), word, dialect)
         return at

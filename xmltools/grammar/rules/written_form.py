@@ -95,8 +95,9 @@ def _form_of(dialect: Dialect) -> WrittenForm | None:
 
 
 def _candidates(dialect: Dialect) -> list[WrittenForm]:
-    """The forms of a dialect of the kinds that have rules."""
-    return [WrittenForm(form) for form in dialect.forms if _is_known_kind(form)]
+    """The forms of a dialect of the kinds that have rules. Where calls begin as other text does, there are none: the
+    text beside them could not be told from a call."""
+    return [WrittenForm(form) for form in dialect.forms if _is_known_kind(form) and not form.by_name]
 
 
 def _is_known_kind(form: Dialect) -> bool:
