@@ -62,6 +62,10 @@ def random_tools(rng: Random, *, wild: bool = False) -> list[Tool]:
 # Engines
 
 
+_MINIMAX = "]<]minimax[>["
+_TAGS = {_MINIMAX: [f"{_MINIMAX}<item>", f"{_MINIMAX}</item>", f"{_MINIMAX}<", f"{_MINIMAX}</", "<item>"]}
+"""Tags in dialects that have a token before each."""
+
 @lru_cache
 def vocabulary_of(dialect: str | Dialect) -> Vocabulary:
     """Return a vocabulary to walk with: the pieces of Forge's, and the marks of a dialect, whole and cut."""
@@ -84,6 +88,11 @@ def vocabulary_of(dialect: str | Dialect) -> Vocabulary:
             ]
             traps += [pairs.value_end[:-1], pairs.value_end[:2], pairs.key[:-1], pairs.name[:-1], pairs.end[:-1]]
             traps += [pairs.name[:-1] + " =", pairs.key[:-1] + "  ="]
+            close += [pairs.quote, pairs.quote + "}", pairs.tag_mark, *_TAGS.get(pairs.tag_mark, ())]
+            traps += [pairs.quote[:-1], pairs.tag_mark[:-1], pairs.tag_mark[:9]]
+            opens += ["=", "True", "None", "')"] if pairs.python else []
+    close += named(dialect).around_text
+    traps += [mark for pair in named(dialect).thoughts for mark in pair]
     own = {"opener": openers, "close": close, "open": opens, "trap": [*traps, *KINDS["opener"]]}
     kinds = {**KINDS, "opener": ()}
     return of_pieces({kind: [*pieces, *filter(None, own.get(kind, ()))] for kind, pieces in kinds.items()})
@@ -118,7 +127,8 @@ def wrong_with(
         return ""  # comments and sections that are open hide calls, and those calls may hold their ends
     in_reasoning = bool(options.get("starts_in_reasoning"))
     reading = {"dialect": dialect, "starts_in_reasoning": in_reasoning, "code_fences": "call"}
-    if (tag := options.get("reasoning")) and tag not in named(dialect).reasoning:
+    starts = (*named(dialect).reasoning, *(start.strip() for start, _ in named(dialect).thoughts))
+    if (tag := options.get("reasoning")) and tag not in starts:
         reading["reasoning_tags"] = (*named(dialect).reasoning, tag)
     events = list(_events(Parser(tools, **reading), text, rng))
     failed = [event.error for event in events if isinstance(event, CallFailed)]
@@ -191,7 +201,7 @@ def _call_is_right(call: ToolCall, tools: list[Tool], issues: list[GrammarIssue]
 def _text_is_kept(reply: Reply, text: str, dialect: Dialect) -> str:
     """Return what is wrong with the text around calls: all of it is text, but for white space, and what is left of
     delimiters (DIALECTS.md, 2.2)."""
-    strays = (*dialect.strays, *(f"</{tag}>" for tag in dialect.reasoning))
+    strays = (*dialect.strays, *dialect.around_text, *(f"</{tag}>" for tag in dialect.reasoning))
     spans = [call.span for call in (*reply.calls, *reply.errors) if call.span]
     rest, at = "", 0
     for start, end in sorted(spans):
@@ -236,7 +246,7 @@ def options(rng: Random, dialect: str) -> dict[str, Any]:
         ("order", 0.3, ["schema"]),
         ("white_space", 0.3, [0, 1, 5]),
         ("max_calls", 0.3, [1, 2, 3]),
-        ("reasoning", 0.3, ["think", "reason"]),
+        ("reasoning", 0.3, ["think", "reason", *(start.strip() for start, _ in named(dialect).thoughts[:1])]),
         ("starts_in_reasoning", 0.5, [True]),
     )
     for name, share, values in drawn:
