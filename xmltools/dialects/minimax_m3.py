@@ -18,7 +18,6 @@ MINIMAX_M3 = Dialect(
     ends_reasoning=True,
     layout=True,
     turn_ends=("[e~[", "</mm:think>"),  # the template ends reasoning in a prompt that asks for none
-    around_text=("</mm:think>",),
     pairs=Pairs(
         name=f"{_MARK}<invoke ",
         name_end=">",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -87,7 +88,7 @@ def _around_marks(dialect: Dialect, tags: tuple[str, ...], reasoning: tuple[str,
     allowed = tuple(mark for mark in dialect.around_text if reasoning is None or mark != reasoning[1])
     calls = [form.opener for form in dialect.forms if not (form.is_bare or form.is_first)]
     calls += [form.pairs.name for form in dialect.forms if form.pairs is not None and form.pairs.bare]
-    ends = [mark for mark in dialect.turn_ends if mark not in dialect.around_text]
+    ends = [mark for mark in dialect.turn_ends if mark not in (*dialect.around_text, *dialect.thought_ends)]
     others = [*calls, *ends, *(start for start, _ in dialect.thoughts)]
     marks = list(dict.fromkeys(mark if mark == trigger else shortened(mark, trigger, *allowed) for mark in others))
     marks += [reasoning[1]] if reasoning else []
@@ -98,16 +99,17 @@ def _around_marks(dialect: Dialect, tags: tuple[str, ...], reasoning: tuple[str,
     if first:
         text = And((text, Not(sequence(star(chars(SPACES)), choice(*first), ANYTHING))))
     words = [f"`{trigger}", f"\\{trigger}", *(word for mark in marks for word in _words(mark))]
-    words += [f"<{tag}{end}" for tag in tags for end in _TAG_ENDS]
+    words += _tag_words(tags)
     excludes = tuple(word for word in dict.fromkeys(words) if word != trigger)
     if reasoning is None:
         return Around(_lead(text), text, EMPTY, excludes, (), allowed)
     # A call ends reasoning in most dialects, and another opener asks for another end.
     # Where the prompt has begun it, nobody knows by which delimiter: all ends of the dialect count.
     ends = list(dict.fromkeys([reasoning[1], *dialect.thought_ends, *(calls if dialect.ends_reasoning else ())]))
-    nested = [opener for tag, opener in zip(tags, openers, strict=True) if f"<{tag}>" == reasoning[0]]
+    own = [tag for tag in tags if f"<{tag}>" == reasoning[0]]
+    nested = [opener for tag, opener in zip(tags, openers, strict=True) if tag in own]
     thought = sequence(_free_of(any_of(ends), *nested), literal(reasoning[1]))
-    thought_excludes = tuple(word for mark in ends for word in _words(mark))
+    thought_excludes = (*(word for mark in ends for word in _words(mark)), *_tag_words(own))
     return Around(_lead(text), text, thought, excludes, thought_excludes, allowed)
 
 
@@ -121,6 +123,11 @@ def _free_of(*openers: Regular) -> Regular:
 
 def _any_case(text: str) -> Regular:
     return sequence(*(chars(character.lower() + character.upper()) for character in text))
+
+
+def _tag_words(tags: Iterable[str]) -> list[str]:
+    """Return how start tags begin."""
+    return [f"<{tag}{end}" for tag in tags for end in (*_TAG_ENDS, "/")]
 
 
 def _words(mark: str) -> tuple[str, ...]:
