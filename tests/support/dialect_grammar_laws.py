@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -20,30 +21,39 @@ from support.engines.llguidance_judge import LlguidanceJudge
 from support.engines.vocabulary import KINDS, Vocabulary, of_pieces
 from support.engines.xgrammar_judge import XgrammarJudge
 
-from xmltools.dialects import Dialect, named
+from xmltools.dialects import Body, Dialect, named
+from xmltools.dialects import all as all_dialects
 from xmltools.errors import Code, XMLToolsError
 from xmltools.grammar import GrammarIssue, build_grammar, grammar_issues
+from xmltools.grammar.rules.written_form import WrittenForm, written_form
 from xmltools.models import Reasoning, Reply, Text, ToolCall
 from xmltools.models.events import CallCompleted, CallFailed, Event
 from xmltools.parser import Parser, parse
 from xmltools.render import render_calls
+from xmltools.render.dialect_calls import marked, to_python, type_word
 from xmltools.tools import Tool
 from xmltools.tools.schema import example_arguments
 
-__all__ = ["DIALECTS", "FORMATS", "OTHERS", "SAMPLE_TOOLS", "judge", "random_tools", "vocabulary_of", "wrong_with"]
+__all__ = [
+    "DIALECTS",
+    "FORMATS",
+    "OTHERS",
+    "SAMPLE_TOOLS",
+    "framed",
+    "judge",
+    "random_tools",
+    "vocabulary_of",
+    "wrong_with",
+]
 
-DIALECTS = ("hermes", "qwen3_coder", "glm", "minimax_m2", "invoke", "dsml", "mistral", "llama3_json")
-OTHERS = (
-    "deepseek_v3",
-    "seed_oss",
-    "mimo",
-    "iquest_q1",
-    "hunyuan",
-    "internlm2",
-    "gigachat3",
-    "gigachat35",
-    "minicpm5",
-    "k2_horizon",
+DIALECTS = (
+    *("hermes", "qwen3_coder", "glm", "minimax_m2", "invoke", "dsml", "mistral", "llama3_json"),
+    *("kimi_k2", "kimi_k3", "gemma", "harmony", "cohere", "minimax_m3"),
+)
+OTHERS = tuple(
+    each.name
+    for each in all_dialects()
+    if each.body not in (Body.ELEMENTS, Body.TAGS) and each.name not in DIALECTS
 )
 """Dialects that have grammars too, as they are built of the same parts."""
 FORMATS = ("gbnf", "lark", "structural_tag")
@@ -73,6 +83,10 @@ def random_tools(rng: Random, *, wild: bool = False) -> list[Tool]:
 # Engines
 
 
+_MINIMAX = "]<]minimax[>["
+_TAGS = {_MINIMAX: [f"{_MINIMAX}<item>", f"{_MINIMAX}</item>", f"{_MINIMAX}<", f"{_MINIMAX}</", "<item>"]}
+"""Tags in dialects that have a token before each."""
+
 @lru_cache
 def vocabulary_of(dialect: str | Dialect) -> Vocabulary:
     """Return a vocabulary to walk with: the pieces of Forge's, and the marks of a dialect, whole and cut."""
@@ -95,6 +109,11 @@ def vocabulary_of(dialect: str | Dialect) -> Vocabulary:
             ]
             traps += [pairs.value_end[:-1], pairs.value_end[:2], pairs.key[:-1], pairs.name[:-1], pairs.end[:-1]]
             traps += [pairs.name[:-1] + " =", pairs.key[:-1] + "  ="]
+            close += [pairs.quote, pairs.quote + "}", pairs.tag_mark, *_TAGS.get(pairs.tag_mark, ())]
+            traps += [pairs.quote[:-1], pairs.tag_mark[:-1], pairs.tag_mark[:9]]
+            opens += ["=", "True", "None", "')"] if pairs.python else []
+    close += named(dialect).around_text
+    traps += [mark for pair in named(dialect).thoughts for mark in pair]
     own = {"opener": openers, "close": close, "open": opens, "trap": [*traps, *KINDS["opener"]]}
     kinds = {**KINDS, "opener": ()}
     return of_pieces({kind: [*pieces, *filter(None, own.get(kind, ()))] for kind, pieces in kinds.items()})
@@ -106,6 +125,42 @@ def judge(tools: list[Tool], dialect: str | Dialect, format: str, **options: Any
     if format == "lark":
         return LlguidanceJudge(grammar, vocabulary=vocabulary_of(dialect))
     return XgrammarJudge(grammar, structural_tag=format == "structural_tag", vocabulary=vocabulary_of(dialect))
+
+
+# Calls
+
+
+def framed(dialect: str, name: str, arguments: dict[str, Any], gap: str = "") -> str:
+    """Return a call in the form of the dialect's example, with a gap where white space may stand; texts are put in as
+    they are, so that nobody has to be able to read it back."""
+    form = written_form(named(dialect))
+    head, tail = (gap.join(map("0".join, parts)) for parts in (form.head(name), form.tail))
+    call = gap.join(filter(None, (head, _arguments(form, arguments, gap), tail)))
+    inside = gap.join(filter(None, (form.opening, call, form.closing)))
+    return gap.join(filter(None, (form.trigger, inside, form.dialect.closer)))
+
+
+def _arguments(form: WrittenForm, arguments: dict[str, Any], gap: str) -> str:
+    if form.python:
+        return ", ".join(f"{key}={to_python(value)}" for key, value in arguments.items())
+    if form.json:
+        return marked(arguments, form.quote) if form.quote else json.dumps(arguments, ensure_ascii=False)
+    pairs = []
+    for key, value in arguments.items():
+        kind = form.kinds[0 if isinstance(value, str) else 1]
+        kind = type_word(value) if form.kinds[0] == "string" else kind
+        text = _text(form, value)
+        pairs.append(f"{''.join(form.key(key, kind))}{text}{form.value_end}{form.after_value(key)}")
+    return gap.join(pairs)
+
+
+def _text(form: WrittenForm, value: Any) -> str:
+    mark = form.tag_mark
+    if mark and isinstance(value, dict):
+        return "".join(f"{mark}<{key}>{_text(form, each)}{mark}</{key}>" for key, each in value.items())
+    if mark and isinstance(value, list):
+        return "".join(f"{mark}<item>{_text(form, each)}{mark}</item>" for each in value)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 # The laws
@@ -129,7 +184,8 @@ def wrong_with(
         return ""  # comments and sections that are open hide calls, and those calls may hold their ends
     in_reasoning = bool(options.get("starts_in_reasoning"))
     reading = {"dialect": dialect, "starts_in_reasoning": in_reasoning, "code_fences": "call"}
-    if (tag := options.get("reasoning")) and tag not in named(dialect).reasoning:
+    starts = (*named(dialect).reasoning, *(start.strip() for start, _ in named(dialect).thoughts))
+    if (tag := options.get("reasoning")) and tag not in starts:
         reading["reasoning_tags"] = (*named(dialect).reasoning, tag)
     events = list(_events(Parser(tools, **reading), text, rng))
     failed = [event.error for event in events if isinstance(event, CallFailed)]
@@ -164,6 +220,14 @@ def _events(parser: Parser, text: str, rng: Random) -> Iterator[Event]:
 
 def _said(call: ToolCall) -> tuple[Any, ...]:
     return call.name, call.arguments, call.repairs, call.span
+
+
+def _strings(value: Any) -> str:
+    """Return all strings in a value."""
+    if isinstance(value, str):
+        return value
+    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return "".join(map(_strings, inside))
 
 
 def _goes_on(error: Any) -> bool:
@@ -202,7 +266,7 @@ def _call_is_right(call: ToolCall, tools: list[Tool], issues: list[GrammarIssue]
 def _text_is_kept(reply: Reply, text: str, dialect: Dialect) -> str:
     """Return what is wrong with the text around calls: all of it is text, but for white space, and what is left of
     delimiters (DIALECTS.md, 2.2)."""
-    strays = (*dialect.strays, *(f"</{tag}>" for tag in dialect.reasoning))
+    strays = (*dialect.strays, *dialect.around_text, *(f"</{tag}>" for tag in dialect.reasoning))
     spans = [call.span for call in (*reply.calls, *reply.errors) if call.span]
     rest, at = "", 0
     for start, end in sorted(spans):
@@ -247,7 +311,7 @@ def options(rng: Random, dialect: str) -> dict[str, Any]:
         ("order", 0.3, ["schema"]),
         ("white_space", 0.3, [0, 1, 5]),
         ("max_calls", 0.3, [1, 2, 3]),
-        ("reasoning", 0.3, ["think", "reason"]),
+        ("reasoning", 0.3, ["think", "reason", *(start.strip() for start, _ in named(dialect).thoughts[:1])]),
         ("starts_in_reasoning", 0.5, [True]),
     )
     for name, share, values in drawn:
@@ -318,11 +382,11 @@ class Trial:
             drawn = [rng.choice(self._tools) for _ in range(count)]
             made += [(tool, self._make(rng, tool)) for tool in drawn]
         for tool, arguments in made:
-            if arguments is None or "<" in repr(arguments):
+            if arguments is None or "<" in repr(arguments) or named(self._dialect).opener[0] in _strings(arguments):
                 continue  # where lengths or patterns are to be kept, grammars write no text that may begin a mark
             call = ToolCall(id="1", name=tool.name, server=tool.server, arguments=arguments)
             with suppress(XMLToolsError):
-                text = render_calls([call], self._tools, dialect=self._dialect)
+                text = self._written(call)
                 found = parse(text, self._tools, dialect=self._dialect).calls
                 if [(each.arguments, each.clean) for each in found] != [(arguments, True)]:
                     continue
@@ -330,3 +394,8 @@ class Trial:
                 if not engine.accepts(text):
                     return f"{self._name}\n  refused, though it is valid: {text!r}\n  {tool.parameters}"
         return ""
+
+    def _written(self, call: ToolCall) -> str:
+        if named(self._dialect).written is None:
+            return framed(self._dialect, call.name, call.arguments)
+        return render_calls([call], self._tools, dialect=self._dialect)

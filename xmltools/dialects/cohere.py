@@ -18,6 +18,7 @@ _MARKED = Dialect(
     reasoning=(),
     thoughts=(("<|START_THINKING|>", "<|END_THINKING|>"),),
     turn_ends=("<|START_RESPONSE|>", "<|END_RESPONSE|>", "<|END_OF_TURN_TOKEN|>", "<|START_TEXT|>", "<|END_TEXT|>"),
+    around_text=("<|START_RESPONSE|>", "<|END_RESPONSE|>", "<|START_TEXT|>", "<|END_TEXT|>"),
     layout=True,
     json_tool_name=("tool_name", "name"),
     json_arguments=("parameters", "arguments"),

@@ -65,8 +65,10 @@ class Options:
         """The marks around the reasoning with which a reply may begin: tags, or marks of the dialect of that name."""
         if self.reasoning is None:
             return None
-        known = {re.sub(r"\W", "", start): (start, end) for start, end in reversed(self.dialect.thoughts)}
-        return known.get(self.reasoning, (f"<{self.reasoning}>", f"</{self.reasoning}>"))
+        for start, end in self.dialect.thoughts:
+            if self.reasoning in (start.strip(), re.sub(r"\W", "", start)):
+                return start, end
+        return f"<{self.reasoning}>", f"</{self.reasoning}>"
 
     @property
     def has_llguidance(self) -> bool:
@@ -102,6 +104,7 @@ def read_options(given: Mapping[str, Any], **defaults: Any) -> Options:
             raise XMLToolsError(f"a grammar has no option {word!r}; there are {', '.join(known)}")
         _check(word, value)
     dialect = named(given.get("dialect") or FORGE)
+    _check_reasoning(given.get("reasoning"), dialect)
     if dialect.body is Body.ELEMENTS:
         _check_for_elements(dialect)
     else:
@@ -155,10 +158,21 @@ def _check(word: str, value: Any) -> None:
         raise XMLToolsError(f"{word}: expected a whole number of at least {_COUNTS[word]}, or None, got {value!r:.80}")
     if word == "name" and value is not None and not isinstance(value, str):
         raise XMLToolsError(f"name: expected the name of a tool, got {value!r:.80}")
-    if word == "reasoning" and value is not None and (not isinstance(value, str) or not _TAG.fullmatch(value)):
-        raise XMLToolsError(
-            f"reasoning: expected the name of a tag, such as 'think', without brackets, got {value!r:.80}"
-        )
+
+
+def _check_reasoning(tag: Any, dialect: Dialect) -> None:
+    if tag is None or (isinstance(tag, str) and (_TAG.fullmatch(tag) or tag in _starts_of_thoughts(dialect))):
+        return
+    own = _starts_of_thoughts(dialect)
+    or_own = f", or {' or '.join(map(repr, own))}" if own else ""
+    raise XMLToolsError(
+        f"reasoning: expected the name of a tag, such as 'think', without brackets{or_own}, got {tag!r:.80}"
+    )
+
+
+def _starts_of_thoughts(dialect: Dialect) -> tuple[str, ...]:
+    """The delimiters with which reasoning begins in a dialect."""
+    return tuple(dict.fromkeys(start.strip() for start, _ in dialect.thoughts))
 
 
 def _check_together(options: Options) -> None:

@@ -21,7 +21,7 @@ from xmltools.grammar.text_tree import Dispatch, Grammar, Series
 def print_structural_tag(grammar: Grammar, options: Options) -> str:
     """Return the grammar as a structural tag, in JSON."""
     found = _dispatch(grammar)
-    if found is None:
+    if found is None or any(form.is_first for form in options.dialect.forms):  # no word says where a text begins
         form: dict[str, Any] = {"type": "grammar", "grammar": print_gbnf(grammar, options)}
     else:
         body = print_gbnf(Grammar(found.body, grammar.rules, grammar.notes), options)

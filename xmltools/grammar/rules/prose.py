@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -23,7 +24,7 @@ from xmltools.grammar.regular.regular import (
     subtract,
 )
 from xmltools.grammar.rules.marked_strings import any_of, shortened
-from xmltools.grammar.rules.strings import without
+from xmltools.grammar.rules.strings import SPACE, without
 from xmltools.grammar.rules.written_form import written_form
 from xmltools.grammar.text_tree import Dispatch, Node
 from xmltools.syntax.markup import SPACES
@@ -43,6 +44,12 @@ class Around:
     thought: Regular
     excludes: tuple[str, ...]
     thought_excludes: tuple[str, ...]
+    tokens: tuple[str, ...] = ()
+    """Tokens that the model writes around its text, where it has any, and around calls."""
+
+    def layout(self, spaces: Regular) -> Regular:
+        """Return what may stand beside a call where there is no text."""
+        return star(choice(SPACE, *map(literal, self.tokens))) if self.tokens else spaces
 
     def dispatch(self, trigger: str, body: Node, low: int, high: int | None) -> Dispatch:
         """Return prose with the `body` wherever the `trigger` stands in it."""
@@ -78,25 +85,32 @@ def _around_elements(tags: tuple[str, ...], reasoning: tuple[str, str] | None) -
 def _around_marks(dialect: Dialect, tags: tuple[str, ...], reasoning: tuple[str, str] | None) -> Around:
     """Other dialects: no mark by which something begins that is no text, in any of the dialect's forms."""
     trigger = written_form(dialect).trigger
-    calls = [form.opener for form in dialect.forms if not form.is_bare]
+    allowed = tuple(mark for mark in dialect.around_text if reasoning is None or mark != reasoning[1])
+    calls = [form.opener for form in dialect.forms if not (form.is_bare or form.is_first)]
     calls += [form.pairs.name for form in dialect.forms if form.pairs is not None and form.pairs.bare]
-    others = [*calls, *dialect.turn_ends, *(start for start, _ in dialect.thoughts)]
-    marks = list(dict.fromkeys(mark if mark == trigger else shortened(mark, trigger) for mark in others))
+    ends = [mark for mark in dialect.turn_ends if mark not in (*dialect.around_text, *dialect.thought_ends)]
+    others = [*calls, *ends, *(start for start, _ in dialect.thoughts)]
+    marks = list(dict.fromkeys(mark if mark == trigger else shortened(mark, trigger, *allowed) for mark in others))
     marks += [reasoning[1]] if reasoning else []
     openers = [sequence(_any_case(f"<{tag}"), chars(_TAG_ENDS + "/")) for tag in tags]
     text = _free_of(any_of(marks), *openers)
-    if dialect.is_bare:  # a reply that begins as JSON does may be a call
-        text = And((text, Not(sequence(star(chars(SPACES)), chars("{["), ANYTHING))))
+    first = [literal(form.opener.strip()) for form in dialect.forms if form.is_first]
+    first += [chars("{[")] if dialect.is_bare else []  # a reply that begins as JSON does may be a call
+    if first:
+        text = And((text, Not(sequence(star(chars(SPACES)), choice(*first), ANYTHING))))
     words = [f"`{trigger}", f"\\{trigger}", *(word for mark in marks for word in _words(mark))]
-    words += [f"<{tag}{end}" for tag in tags for end in _TAG_ENDS]
+    words += _tag_words(tags)
     excludes = tuple(word for word in dict.fromkeys(words) if word != trigger)
     if reasoning is None:
-        return Around(_lead(text), text, EMPTY, excludes, ())
+        return Around(_lead(text), text, EMPTY, excludes, (), allowed)
     # A call ends reasoning in most dialects, and another opener asks for another end.
-    ends = list(dict.fromkeys([reasoning[1], *(calls if dialect.ends_reasoning else ())]))
-    nested = [opener for tag, opener in zip(tags, openers, strict=True) if f"<{tag}>" == reasoning[0]]
+    # Where the prompt has begun it, nobody knows by which delimiter: all ends of the dialect count.
+    ends = list(dict.fromkeys([reasoning[1], *dialect.thought_ends, *(calls if dialect.ends_reasoning else ())]))
+    own = [tag for tag in tags if f"<{tag}>" == reasoning[0]]
+    nested = [opener for tag, opener in zip(tags, openers, strict=True) if tag in own]
     thought = sequence(_free_of(any_of(ends), *nested), literal(reasoning[1]))
-    return Around(_lead(text), text, thought, excludes, tuple(word for mark in ends for word in _words(mark)))
+    thought_excludes = (*(word for mark in ends for word in _words(mark)), *_tag_words(own))
+    return Around(_lead(text), text, thought, excludes, thought_excludes, allowed)
 
 
 def _lead(text: Regular) -> Regular:
@@ -109,6 +123,11 @@ def _free_of(*openers: Regular) -> Regular:
 
 def _any_case(text: str) -> Regular:
     return sequence(*(chars(character.lower() + character.upper()) for character in text))
+
+
+def _tag_words(tags: Iterable[str]) -> list[str]:
+    """Return how start tags begin."""
+    return [f"<{tag}{end}" for tag in tags for end in (*_TAG_ENDS, "/")]
 
 
 def _words(mark: str) -> tuple[str, ...]:

@@ -145,12 +145,18 @@ def _root(builder: Rules, options: Options, opener: str, most: int | None) -> No
     call = Reference("call")
     one = series(Literal(opener), call)
     outside = around(options)
+    layout = outside.layout(builder.spaces)
+    around_call = builder.ws if layout == builder.spaces else Lexeme("layout", layout)
     if options.lazy:
         more = None if most is None else most - 1
-        rest = builder.ws if options.tool_choice != "auto" else outside.dispatch(opener, call, 0, more)
+        rest = around_call if options.tool_choice != "auto" else outside.dispatch(opener, call, 0, more)
         return series(one, rest)
     if options.tool_choice in ("one", "named"):
-        reply = series(builder.ws, one, builder.ws)
+        if outside.tokens:  # they may begin as the opener does
+            one = series(Lexeme("first", sequence(layout, literal(opener))), call)
+            reply = series(one, around_call)
+        else:
+            reply = series(builder.ws, one, builder.ws)
     else:
         reply = outside.dispatch(opener, call, int(options.tool_choice == "required"), most)
     return series(_reasoning(builder, options), reply)
