@@ -51,9 +51,7 @@ DIALECTS = (
     *("kimi_k2", "kimi_k3", "gemma", "harmony", "cohere", "minimax_m3"),
 )
 OTHERS = tuple(
-    each.name
-    for each in all_dialects()
-    if each.body not in (Body.ELEMENTS, Body.TAGS) and each.name not in DIALECTS
+    each.name for each in all_dialects() if each.body not in (Body.ELEMENTS, Body.TAGS) and each.name not in DIALECTS
 )
 """Dialects that have grammars too, as they are built of the same parts."""
 FORMATS = ("gbnf", "lark", "structural_tag")
@@ -86,6 +84,7 @@ def random_tools(rng: Random, *, wild: bool = False) -> list[Tool]:
 _MINIMAX = "]<]minimax[>["
 _TAGS = {_MINIMAX: [f"{_MINIMAX}<item>", f"{_MINIMAX}</item>", f"{_MINIMAX}<", f"{_MINIMAX}</", "<item>"]}
 """Tags in dialects that have a token before each."""
+
 
 @lru_cache
 def vocabulary_of(dialect: str | Dialect) -> Vocabulary:
