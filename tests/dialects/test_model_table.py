@@ -96,6 +96,7 @@ NAMES = {
         CohereLabs/command-a-reasoning-08-2025 CohereLabs/c4ai-command-a-03-2025 CohereLabs/command-a-plus-05-2026-fp8
         CohereForAI/c4ai-command-r7b-12-2024 command-r7b CohereLabs/North-Mini-Code-1.0""",
     "phi4mini": "microsoft/Phi-4-mini-instruct phi4-mini:3.8b",
+    "sarashina": "sbintuitions/sarashina2.2-3b-instruct-v0.1",
     "internlm2": "internlm/internlm2_5-7b-chat internlm/internlm3-8b-instruct internlm/Intern-S1-FP8",
     "gigachat3": "ai-sage/GigaChat3-10B-A1.8B",
     "gigachat35": "ai-sage/GigaChat3.5-432B-A28B ai-sage/GigaChat3.5",
