@@ -102,6 +102,7 @@ NAMES = {
         microsoft/Phi-4-mini-instruct phi4-mini:3.8b fireworks-ai/llama-3-firefunction-v2 firefunction-v2:70b""",
     "functionary": """
         meetkai/functionary-medium-v3.1 meetkai/functionary-small-v3.2 bartowski/functionary-small-v3.2-GGUF""",
+    "sarashina": "sbintuitions/sarashina2.2-3b-instruct-v0.1",
     "internlm2": "internlm/internlm2_5-7b-chat internlm/internlm3-8b-instruct internlm/Intern-S1-FP8",
     "gigachat3": "ai-sage/GigaChat3-10B-A1.8B",
     "gigachat35": "ai-sage/GigaChat3.5-432B-A28B ai-sage/GigaChat3.5",

@@ -99,6 +99,7 @@ _WRITINGS = {
     "cohere": Writing(start="<|START_ACTION|>[", end="]<|END_ACTION|>", between=", "),
     "phi4mini": Writing(start="functools[", end="]", between=", "),
     "apertus": Writing(start="<|tools_prefix|>[", end="]<|tools_suffix|>", between=", "),
+    "sarashina": Writing(start="<|tool_calls|>[", end="]", between=", "),
     "gigachat3": Writing(call_start="<|function_call|>"),
     "internlm2": Writing(call_start="<|action_start|><|plugin|>", call_end="<|action_end|>"),
     "minicpm5": Writing(),

@@ -65,6 +65,7 @@ _KNOWN = {
     "granite": ("granite", "GRANITE"),
     "cohere": ("cohere", "COHERE"),
     "phi4mini": ("phi4mini", "PHI4MINI"),
+    "sarashina": ("sarashina", "SARASHINA"),
     "internlm2": ("internlm2", "INTERNLM2"),
     "gigachat3": ("gigachat3", "GIGACHAT3"),
     "gigachat35": ("gigachat35", "GIGACHAT35"),

@@ -313,6 +313,8 @@ class Dialect:
     """Keys beside these that models were trained to write, and that say nothing more."""
     json_name_is_key: bool = False
     """Whether the object has one key, the name of the tool, whose value is the arguments."""
+    json_is_python: bool = False
+    """Whether models write the object as a literal of Python, so that this needs no repair."""
     json_wrappers: tuple[str, ...] = ("function", "tool", "tool_call", "function_call")
     """Keys in which models put the whole object."""
 

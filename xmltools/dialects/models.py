@@ -716,6 +716,16 @@ FAMILIES: Final = (
         _PROMPTED,
     ),
     Family(
+        "sarashina",
+        ("sarashina2.2*",),
+        "https://github.com/smg-project/smg/pull/1937",
+        (
+            "sbintuitions/sarashina2.2-0.5b-instruct-v0.1",
+            "sbintuitions/sarashina2.2-1b-instruct-v0.1",
+            "sbintuitions/sarashina2.2-3b-instruct-v0.1",
+        ),
+    ),
+    Family(
         "internlm2",
         ("internlm2", "internlm2.5"),
         _VLLM,
