@@ -51,6 +51,7 @@ NAMES = {
         poolside/Laguna-S-2.1""",
     "iquest_q1": "IQuestLab/IQuest-Q1 iquest-q1",
     "muse": "meta-models/Muse-Spark-Open-816B-A42B meta-models/Muse-Glimmer-30B unsloth/Muse-Glimmer-30B-GGUF",
+    "inkling": "thinkingmachines/Inkling thinkingmachines/Inkling-Small thinkingmachines/Inkling-2-Mini",
     "mirothinker": "miromind-ai/MiroThinker-v1.0-30B miromind-ai/MiroThinker-1.7-mini",
     "k2_horizon": "IFM/K2-Horizon-32B IFM/K2-Horizon-375B-A23B IFM/Jais-3-7B",
     "minimax_m2": "MiniMaxAI/MiniMax-M2 MiniMaxAI/MiniMax-M2.5 unsloth/MiniMax-M2.1-GGUF minimax-m2.7:cloud",

@@ -111,6 +111,9 @@ _WRITINGS = {
         after_name="\n",
         after_value="\n",
     ),
+    "inkling": Writing(
+        call_start="<|message_model|>tool<|content_invoke_tool_json|>", call_end="<|end_message|>", between=""
+    ),
     "step3": Writing(
         start="<｜tool_calls_begin｜>\n",
         end="\n<｜tool_calls_end｜>",

@@ -77,6 +77,7 @@ _KNOWN = {
     "minimax_m3": ("minimax_m3", "MINIMAX_M3"),
     "muse": ("muse", "MUSE"),
     "mirothinker": ("mirothinker", "MIROTHINKER"),
+    "inkling": ("inkling", "INKLING"),
 }
 """By the name of a dialect: its module, and the name of its record there."""
 

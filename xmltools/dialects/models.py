@@ -775,11 +775,16 @@ FAMILIES: Final = (
         "write <|tool_call:start|>, which is not read",
     ),
     Family(
-        "",
-        ("Inkling",),
+        "inkling",
+        ("Inkling*",),
         _SGLANG_PARSERS + "inkling_detector.py",
-        ("thinkingmachines/Inkling",),
-        "write calls in a notation of their own, which is not read",
+        (
+            "thinkingmachines/Inkling",
+            "thinkingmachines/Inkling-NVFP4",
+            "thinkingmachines/Inkling-Small",
+            "thinkingmachines/Inkling-2-Mini",
+            "thinkingmachines/Inkling-2-Small-MXFP8",
+        ),
     ),
     Family(
         "functionary",

@@ -230,7 +230,7 @@ def starts_of(
     starts = tuple(dict.fromkeys((*calls, *others)))
     ends = tuple(f"</{tag}>" for tag in tags)
     strays = (*dialect.strays, *dialect.frame, *ends)
-    tokens = (*dialect.turn_ends, *(start for start, _ in dialect.headers), *thoughts, *strays, _NO_STRAY)
+    tokens = (*dialect.turn_ends, *(start for start, _ in dialect.headers if start), *thoughts, *strays, _NO_STRAY)
     later = [
         start
         for start in starts

@@ -248,6 +248,13 @@ class Outside:
         """Text up to the next opener, or to the beginning of one at the end of the text; or that opener. White space
         next to calls and reasoning may lay them out."""
         calls = self.calls
+        if calls.base + at == 0:  # the prompt may have begun the header with which the reply begins
+            headed = self._end_of_token(text, at, "")
+            if headed is MORE:
+                return -1
+            if headed:
+                self._skip(text, at, headed)
+                return headed
         if self._next[0] < at:  # it is searched for once: brackets may stop the reading before it often
             self._next = calls.openers.find(text, at)
         place, word = self._next
