@@ -50,9 +50,7 @@ DIALECTS = (
     *("hermes", "qwen3_coder", "glm", "minimax_m2", "invoke", "dsml", "mistral", "llama3_json"),
     *("kimi_k2", "kimi_k3", "gemma", "harmony", "cohere", "minimax_m3"),
 )
-OTHERS = tuple(
-    each.name for each in all_dialects() if each.body not in (Body.ELEMENTS, Body.TAGS) and each.name not in DIALECTS
-)
+OTHERS = tuple(each.name for each in all_dialects() if each.body is not Body.ELEMENTS and each.name not in DIALECTS)
 """Dialects that have grammars too, as they are built of the same parts."""
 FORMATS = ("gbnf", "lark", "structural_tag")
 
@@ -87,8 +85,13 @@ _TAGS = {_MINIMAX: [f"{_MINIMAX}<item>", f"{_MINIMAX}</item>", f"{_MINIMAX}<", f
 
 
 @lru_cache
-def vocabulary_of(dialect: str | Dialect) -> Vocabulary:
-    """Return a vocabulary to walk with: the pieces of Forge's, and the marks of a dialect, whole and cut."""
+def vocabulary_of(dialect: str | Dialect, names: tuple[str, ...] = (), keys: tuple[str, ...] = ()) -> Vocabulary:
+    """Return a vocabulary to walk with: the pieces of Forge's, and the marks of a dialect, whole and cut.
+
+    `names` and `keys` are those of tools and arguments, which make marks where tags are named as tools.
+    """
+    if named(dialect).body is Body.TAGS:
+        return _of_tags(names, keys)
     forms = named(dialect).forms
     openers = [form.opener for form in forms[:1]] + [form.opener + "\n" for form in forms[:1]]
     close = [form.closer for form in forms] + ["\n" + form.closer for form in forms[:1]]
@@ -118,12 +121,27 @@ def vocabulary_of(dialect: str | Dialect) -> Vocabulary:
     return of_pieces({kind: [*pieces, *filter(None, own.get(kind, ()))] for kind, pieces in kinds.items()})
 
 
+def _of_tags(names: tuple[str, ...], keys: tuple[str, ...]) -> Vocabulary:
+    own = {
+        "opener": [f"<{name}>{end}" for name in names for end in ("", "\n")],
+        "close": [f"{start}</{name}>" for name in (*names, *keys) for start in ("", "\n")],
+        "open": [f"<{key}>" for key in keys],
+        "trap": [*(f"<{name}/>" for name in names), *(f"<{name.upper()}>" for name in names), *names],
+    }
+    return of_pieces({kind: [*own.get(kind, ()), *KINDS[kind]] for kind in KINDS})
+
+
 def judge(tools: list[Tool], dialect: str | Dialect, format: str, **options: Any) -> Any:
     """Return an engine that judges by the grammar of the tools."""
     grammar = build_grammar(tools, format, dialect=dialect, **options)
+    names: tuple[tuple[str, ...], ...] = ()
+    if named(dialect).body is Body.TAGS:
+        keys = dict.fromkeys(key for tool in tools for key in tool.shape.properties)
+        names = tuple(tool.name for tool in tools), tuple(keys)
+    vocabulary = vocabulary_of(dialect, *names)
     if format == "lark":
-        return LlguidanceJudge(grammar, vocabulary=vocabulary_of(dialect))
-    return XgrammarJudge(grammar, structural_tag=format == "structural_tag", vocabulary=vocabulary_of(dialect))
+        return LlguidanceJudge(grammar, vocabulary=vocabulary)
+    return XgrammarJudge(grammar, structural_tag=format == "structural_tag", vocabulary=vocabulary)
 
 
 # Calls
@@ -179,7 +197,7 @@ def wrong_with(
     Read whole and at random cuts it is text and valid calls without repairs. With `issues`, calls may break what these
     name. `counts` gets the number of calls.
     """
-    if len(text) > _LONG or (not named(dialect).opener.startswith("<") and _SECTION.search(text)):
+    if len(text) > _LONG or (named(dialect).opener[:1] not in ("<", "]", "") and _SECTION.search(text)):
         return ""  # comments and sections that are open hide calls, and those calls may hold their ends
     in_reasoning = bool(options.get("starts_in_reasoning"))
     reading = {"dialect": dialect, "starts_in_reasoning": in_reasoning, "code_fences": "call"}
@@ -195,7 +213,7 @@ def wrong_with(
     if [_said(call) for call in calls] != [_said(call) for call in reply.calls]:
         return "the chunks matter"
     outside = "".join(part.text for part in reply.parts if isinstance(part, Text))
-    if _hides(outside, dialect):
+    if _hides(outside, dialect, tools):
         return ""  # a call that is only shown: what the model says by that, no grammar knows
     has_brace = any(repair.code is Code.JSON_EXTRA_BRACE for call in calls for repair in call.repairs)
     if has_brace or any(map(_goes_on, failed)):
@@ -240,10 +258,14 @@ def _is_excused(error: Any, issues: list[GrammarIssue]) -> bool:
     return bool(names) and (error.code is Code.INVALID_ARGUMENTS or is_twice)
 
 
-def _hides(text: str, dialect: str) -> bool:
+def _hides(text: str, dialect: str, tools: list[Tool]) -> bool:
     """Whether a mark with which calls begin is in the text, where it is only shown."""
-    opener = named(dialect).opener
-    return opener in text and bool(re.search(_SHOWN.pattern.format(*[re.escape(opener)] * 2), text, re.DOTALL))
+    known = named(dialect)
+    openers = [f"<{tool.name}>" for tool in tools] if known.body is Body.TAGS else [known.opener]
+    return any(
+        opener in text and re.search(_SHOWN.pattern.format(*[re.escape(opener)] * 2), text, re.DOTALL)
+        for opener in openers
+    )
 
 
 def _call_is_right(call: ToolCall, tools: list[Tool], issues: list[GrammarIssue] | None) -> str:
@@ -375,13 +397,14 @@ class Trial:
 
         The first ones are the examples that prompts show.
         """
+        opener = named(self._dialect).opener
         made = [(tool, example_arguments(tool.shape)) for tool in self._tools]
         if self._make is not None:
             rng = Random(self._name)
             drawn = [rng.choice(self._tools) for _ in range(count)]
             made += [(tool, self._make(rng, tool)) for tool in drawn]
         for tool, arguments in made:
-            if arguments is None or "<" in repr(arguments) or named(self._dialect).opener[0] in _strings(arguments):
+            if arguments is None or "<" in repr(arguments) or (opener[:1] or "<") in _strings(arguments):
                 continue  # where lengths or patterns are to be kept, grammars write no text that may begin a mark
             call = ToolCall(id="1", name=tool.name, server=tool.server, arguments=arguments)
             with suppress(XMLToolsError):

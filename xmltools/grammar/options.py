@@ -77,7 +77,9 @@ class Options:
 
     @property
     def spared_end_tag(self) -> str:
-        """The end tag that no CDATA section may hold; empty, if there is none."""
+        """What no CDATA section may hold: an end tag, or the start of another section; empty, if there is nothing."""
+        if not self.is_forge:  # here other calls often follow, with sections of their own
+            return "<![CDATA["
         return "" if self.end_tag_in_cdata else f"</{FORGE.block}>"
 
 
@@ -134,18 +136,19 @@ def _check_for_elements(dialect: Dialect) -> None:
 def _check_for_marks(dialect: Dialect, given: Mapping[str, Any]) -> None:
     """Refuse what only Forge's dialect has."""
     for word in _OF_ELEMENTS:
-        if word in given:
+        if word in given and dialect.body is not Body.TAGS:
             raise XMLToolsError(f"{word}: values in {dialect.name!r} have no CDATA sections; leave {word} out")
     if given.get("tool_choice") == "arguments":
         raise XMLToolsError(
             f"tool_choice: 'arguments' is for readers of Forge's dialect; in {dialect.name!r} use 'named'"
         )
-    if given.get("order") == "any" and (dialect.pairs is None or dialect.pairs.json):
+    is_json = dialect.body is Body.JSON or (dialect.pairs is not None and dialect.pairs.json)
+    if given.get("order") == "any" and is_json:
         raise XMLToolsError(
             f"order: arguments in {dialect.name!r} are JSON, which is written in the order of the schema; "
             "leave order out"
         )
-    if given.get("lazy") and dialect.is_bare:
+    if given.get("lazy") and (dialect.is_bare or dialect.body is Body.TAGS):
         raise XMLToolsError(f"lazy: a call in {dialect.name!r} has no mark that could be a trigger; leave lazy out")
 
 

@@ -12,6 +12,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
+from xmltools.dialects import Dialect
 from xmltools.errors import XMLToolsError
 from xmltools.grammar.issues import Report
 from xmltools.grammar.options import Backend, Options
@@ -45,7 +46,7 @@ from xmltools.grammar.rules.shared import (
     scalars,
 )
 from xmltools.grammar.rules.strings import Strings
-from xmltools.grammar.rules.written_form import Part, WrittenForm, is_readable, refuse_unreadable, written_form
+from xmltools.grammar.rules.written_form import Part, is_readable, refuse_unreadable, written_form
 from xmltools.grammar.schema_values import valid_values
 from xmltools.grammar.text_tree import (
     Lexeme,
@@ -395,13 +396,13 @@ def _is_container(shape: Shape) -> bool:
     )
 
 
-def refuse_twins(tools: Iterable[Tool], form: WrittenForm) -> None:
+def refuse_twins(tools: Iterable[Tool], dialect: Dialect) -> None:
     """Raise XMLToolsError for two tools of one name: no call in another dialect than Forge's names a server."""
     servers: dict[str, str] = {}
     for tool in tools:
         if tool.name in servers:
             raise XMLToolsError(
                 f"the servers {servers[tool.name]!r:.80} and {tool.server!r:.80} both have a tool {tool.name!r:.80}, "
-                f"and calls in {form.dialect.name!r} name no server; give one another name, or use 'forge'"
+                f"and calls in {dialect.name!r} name no server; give one another name, or use 'forge'"
             )
         servers[tool.name] = tool.server

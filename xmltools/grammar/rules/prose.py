@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -28,6 +28,7 @@ from xmltools.grammar.rules.strings import SPACE, without
 from xmltools.grammar.rules.written_form import written_form
 from xmltools.grammar.text_tree import Dispatch, Node
 from xmltools.syntax.markup import SPACES
+from xmltools.tools import Tool
 
 _TAG_ENDS = f">{SPACES}"
 _HARMLESS = Chars(subtract(ALL, chars("`\\").ranges))
@@ -37,12 +38,13 @@ _HARMLESS = Chars(subtract(ALL, chars("`\\").ranges))
 @dataclass(frozen=True, slots=True)
 class Around:
     """What may stand around calls: `lead` before the first mark of one, `prose` elsewhere, and `thought` up to the end
-    of reasoning, which is in it. `excludes` says the same of prose in words, for engines that look for them."""
+    of reasoning, which is in it. `excludes` says the same of prose in words, for engines that look for them; None if
+    words cannot say it."""
 
     lead: Regular
     prose: Regular
     thought: Regular
-    excludes: tuple[str, ...]
+    excludes: tuple[str, ...] | None
     thought_excludes: tuple[str, ...]
     tokens: tuple[str, ...] = ()
     """Tokens that the model writes around its text, where it has any, and around calls."""
@@ -51,14 +53,19 @@ class Around:
         """Return what may stand beside a call where there is no text."""
         return star(choice(SPACE, *map(literal, self.tokens))) if self.tokens else spaces
 
-    def dispatch(self, trigger: str, body: Node, low: int, high: int | None) -> Dispatch:
-        """Return prose with the `body` wherever the `trigger` stands in it."""
-        return Dispatch(self.lead, trigger, body, self.prose, low, high, self.excludes)
+    def dispatch(self, rules: tuple[tuple[str, Node], ...], low: int, high: int | None) -> Dispatch:
+        """Return prose with the body of a rule wherever its trigger stands in it."""
+        return Dispatch(self.lead, rules, self.prose, low, high, self.excludes)
 
 
-def around(options: Options) -> Around:
-    """Return what may stand around calls in the dialect of the options."""
+def around(options: Options, tools: Sequence[Tool] = ()) -> Around:
+    """Return what may stand around calls in the dialect of the options; with calls of the tools, where these begin with
+    a tag that is named as the tool."""
     reasoning = options.reasoning_marks
+    if options.dialect.body is Body.TAGS:
+        # A line with the name of a tool stands for its tag, if the tag of an argument follows (DIALECTS.md, 6.8).
+        names = {name.lower() for tool in tools for name in (tool.name, *tool.shape.properties)}
+        return _around_tags(tuple(sorted(names)), options.reasoning_tags, reasoning)
     if options.dialect.body is Body.ELEMENTS:
         return _around_elements(options.reasoning_tags, reasoning)
     return _around_marks(options.dialect, options.reasoning_tags, reasoning)
@@ -82,6 +89,16 @@ def _around_elements(tags: tuple[str, ...], reasoning: tuple[str, str] | None) -
 
 
 @lru_cache(maxsize=64)
+def _around_tags(names: tuple[str, ...], tags: tuple[str, ...], reasoning: tuple[str, str] | None) -> Around:
+    """Calls that are elements named as their tools: no start tag of these names in any case."""
+    words = sequence(_any_case("<"), choice(*map(_any_case, (*names, *tags))), chars(_TAG_ENDS + "/"))
+    text = _free_of(words)
+    end = reasoning[1] if reasoning else ""
+    thought = sequence(without(end), literal(end)) if end else EMPTY
+    return Around(_lead(text), text, thought, None, (end,))
+
+
+@lru_cache(maxsize=64)
 def _around_marks(dialect: Dialect, tags: tuple[str, ...], reasoning: tuple[str, str] | None) -> Around:
     """Other dialects: no mark by which something begins that is no text, in any of the dialect's forms."""
     trigger = written_form(dialect).trigger
@@ -96,11 +113,11 @@ def _around_marks(dialect: Dialect, tags: tuple[str, ...], reasoning: tuple[str,
     text = _free_of(any_of(marks), *openers)
     first = [literal(form.opener.strip()) for form in dialect.forms if form.is_first]
     first += [chars("{[")] if dialect.is_bare else []  # a reply that begins as JSON does may be a call
-    if first:
+    if first:  # no word says where a text begins
         text = And((text, Not(sequence(star(chars(SPACES)), choice(*first), ANYTHING))))
     words = [f"`{trigger}", f"\\{trigger}", *(word for mark in marks for word in _words(mark))]
     words += _tag_words(tags)
-    excludes = tuple(word for word in dict.fromkeys(words) if word != trigger)
+    excludes = None if first else tuple(word for word in dict.fromkeys(words) if word != trigger)
     if reasoning is None:
         return Around(_lead(text), text, EMPTY, excludes, (), allowed)
     # A call ends reasoning in most dialects, and another opener asks for another end.

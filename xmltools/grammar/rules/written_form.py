@@ -236,7 +236,7 @@ def _refuse(dialect: Dialect) -> NoReturn:
             f"{example!r}, and read as {found}. Give it such a call{so}"
         )
     why = f": a grammar would write {sample!r}, where its `example` has {example!r}" if sample else ""
-    names = ", ".join(each.name for each in all_dialects() if each.body is Body.ELEMENTS or _form_of(each))
+    names = ", ".join(each.name for each in all_dialects() if each.body in (Body.ELEMENTS, Body.TAGS) or _form_of(each))
     raise XMLToolsError(f"dialect: no grammar can be made for calls in {name}{why}; there are: {names}")
 
 
