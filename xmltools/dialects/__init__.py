@@ -14,6 +14,7 @@ from xmltools.first_use import on_first_use
 
 if TYPE_CHECKING:
     from xmltools.dialects.models import FAMILIES, Family, ids_of
+    from xmltools.dialects.tokenizer_files import Vocabulary
 
 __all__ = [
     "FAMILIES",
@@ -25,6 +26,7 @@ __all__ = [
     "Pairs",
     "ResultForm",
     "ToolList",
+    "Vocabulary",
     "Writing",
     "all",
     "beside",
@@ -37,6 +39,7 @@ __all__ = [
     "opens_reasoning",
     "plain",
     "spellings",
+    "told_by",
 ]
 
 _KNOWN = {
@@ -82,7 +85,8 @@ _KNOWN = {
 __getattr__ = on_first_use(
     __name__,
     {record: module for module, record in _KNOWN.values()}
-    | dict.fromkeys(("FAMILIES", "Family", "family_of", "ids_of", "near_models"), "models"),
+    | dict.fromkeys(("FAMILIES", "Family", "family_of", "ids_of", "near_models"), "models")
+    | {"Vocabulary": "tokenizer_files"},
 )
 
 
@@ -163,16 +167,27 @@ def opens_reasoning(dialect: Dialect, prompt: str) -> bool:
     return prompt.rstrip().endswith(openers)
 
 
-def for_model(model: str) -> Dialect:
-    """Return the dialect that a model was trained to write, by its name on Hugging Face, with or without its owner.
+def for_model(model: str = "", *, chat_template: str | None = None, vocabulary: Vocabulary | None = None) -> Dialect:
+    """Return the dialect that a model was trained to write.
 
-    Names of copies (`unsloth/Qwen3-8B-GGUF`) and names as in Ollama (`qwen3:8b`) are found too. Raises XMLToolsError if
-    the model is not known, with names that are near, or if it writes no calls that are read.
+    `chat_template` is its template, of Jinja or of Ollama, and `vocabulary` the special tokens of its tokenizer, or the
+    path or the content of its `tokenizer_config.json`, whose template counts too. Where their delimiters tell the
+    dialect, that is it; otherwise it is found by the name on Hugging Face, with or without its owner. Names of copies
+    (`unsloth/Qwen3-8B-GGUF`) and names as in Ollama (`qwen3:8b`) are found too. Raises XMLToolsError if the model is
+    not known, with names that are near, or if it writes no calls that are read.
     """
     from xmltools.dialects.models import family_of, near_models  # only here: parsers are given dialects
 
     if not isinstance(model, str):
         raise XMLToolsError(f"for_model: expected the name of a model, as 'Qwen/Qwen3-8B', got {model!r:.80}")
+    told = told_by(chat_template, vocabulary)
+    if told is not None:
+        return told
+    if not model and not (chat_template is None and vocabulary is None):
+        raise XMLToolsError(
+            "the delimiters in the chat template and in the vocabulary are those of no dialect, or of several; "
+            "give the name of the model too"
+        )
     family = family_of(model)
     if family is None:
         near = [f"{each} ({dialect})" for each, dialect in near_models(model)]
@@ -188,6 +203,20 @@ def for_model(model: str) -> Dialect:
             f"`xmltools docs` it writes calls in the dialect {FORGE.name!r}"
         )
     return named(family.dialect)
+
+
+def told_by(chat_template: str | None = None, vocabulary: Vocabulary | None = None) -> Dialect | None:
+    """Return the dialect whose delimiters a chat template has, or else the special tokens of a tokenizer; None if they
+    are those of none, or nothing tells of which. Raises XMLToolsError for a vocabulary that can't be read."""
+    from xmltools.dialects.evidence import of_template, of_vocabulary
+    from xmltools.dialects.tokenizer_files import Tokenizer, tokenizer_of
+
+    if chat_template is not None and not isinstance(chat_template, str):
+        raise XMLToolsError(f"chat_template: expected the text of a template, got {chat_template!r:.60}")
+    tokenizer = Tokenizer(frozenset()) if vocabulary is None else tokenizer_of(vocabulary)
+    template = chat_template or tokenizer.chat_template
+    found = of_template(template, all()) if template else None
+    return found or (of_vocabulary(tokenizer.tokens, all()) if tokenizer.tokens else None)
 
 
 _HINTS: Final = {
