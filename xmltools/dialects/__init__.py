@@ -108,11 +108,11 @@ def known() -> tuple[Dialect, ...]:
     return tuple(each for each in all() if not each.by_name)
 
 
-def named(name: str | Dialect, option: str = "dialect") -> Dialect:
+def named(name: str | Dialect, option: str = "dialect", more: tuple[str, ...] = ()) -> Dialect:
     """Return the dialect of this name, or that of the `response_template` in a file, whose path ends in `.json`.
 
     Raises XMLToolsError, with names that are near, if there is none: the message begins with the name of the `option`
-    that it was given as.
+    that it was given as, and knows what else that takes (`more`).
     """
     if isinstance(name, Dialect):
         return name
@@ -122,8 +122,9 @@ def named(name: str | Dialect, option: str = "dialect") -> Dialect:
         except XMLToolsError as error:
             raise XMLToolsError(f"{option}: {name:.200}: {error}") from None
     if not isinstance(name, str) or name not in _KNOWN:
-        near = _near(name) if isinstance(name, str) else []
-        rest = f"did you mean {' or '.join(map(repr, near))}?" if near else f"there are: {', '.join(_KNOWN)}"
+        known = (*more, *_KNOWN)
+        near = _near(name, known) if isinstance(name, str) else []
+        rest = f"did you mean {' or '.join(map(repr, near))}?" if near else f"there are: {', '.join(known)}"
         whole = ", or 'known', which means all of them" if option == "also" else ""
         raise XMLToolsError(f"{option}: expected the name of a dialect{whole}, got {name!r:.80}; {rest}")
     return _record(name)
@@ -136,13 +137,13 @@ def _described_in(path: str) -> Dialect:
     return dialect
 
 
-def _near(name: str) -> list[str]:
-    """Return the names of dialects that may be meant: the nearest one, and others that are nearly as near."""
+def _near(name: str, known: tuple[str, ...]) -> list[str]:
+    """Return the names that may be meant: the nearest one, and others that are nearly as near."""
     from difflib import SequenceMatcher  # only here: it takes longer to load than all else in this module
 
-    likeness = {each: SequenceMatcher(None, each, name[:100]).ratio() for each in _KNOWN}
+    likeness = {each: SequenceMatcher(None, each, name[:100]).ratio() for each in known}
     best = max(likeness.values())
-    near = [each for each in _KNOWN if likeness[each] >= max(0.4, best - 0.1)]
+    near = [each for each in known if likeness[each] >= max(0.4, best - 0.1)]
     return sorted(near, key=likeness.__getitem__, reverse=True)[:3]
 
 

@@ -9,8 +9,8 @@ from typing import Final
 from xmltools.dialects.dialect import Body, Dialect
 from xmltools.dialects.template_text import HOLE, text_of
 
-_LONGEST: Final = 1 << 20
-"""Characters of a template that are looked at. Long ones have a tenth of that."""
+_LONGEST: Final = 1 << 18
+"""Characters of a template that are looked at. Long ones have 40,000."""
 _TOKEN: Final = re.compile(r"</?[|｜][^<>]*?[|｜]>|[|｜]\w+[|｜]|<[|｜]\S+?>|<\S+?[|｜]>|\[/?[A-Z_]+\]")
 """A token of a tokenizer in a delimiter, which may have words beside it."""
 _IS_ONE: Final = re.compile(r"[<[|｜\]]\S*[^\w\s=]")
