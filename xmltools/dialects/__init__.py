@@ -14,6 +14,7 @@ from xmltools.first_use import on_first_use
 
 if TYPE_CHECKING:
     from xmltools.dialects.models import FAMILIES, Family, ids_of
+    from xmltools.dialects.tokenizer_files import Vocabulary
 
 __all__ = [
     "FAMILIES",
@@ -25,6 +26,7 @@ __all__ = [
     "Pairs",
     "ResultForm",
     "ToolList",
+    "Vocabulary",
     "Writing",
     "all",
     "beside",
@@ -37,6 +39,7 @@ __all__ = [
     "opens_reasoning",
     "plain",
     "spellings",
+    "told_by",
 ]
 
 _KNOWN = {
@@ -84,7 +87,8 @@ _KNOWN = {
 __getattr__ = on_first_use(
     __name__,
     {record: module for module, record in _KNOWN.values()}
-    | dict.fromkeys(("FAMILIES", "Family", "family_of", "ids_of", "near_models"), "models"),
+    | dict.fromkeys(("FAMILIES", "Family", "family_of", "ids_of", "near_models"), "models")
+    | {"Vocabulary": "tokenizer_files"},
 )
 
 
@@ -106,11 +110,11 @@ def known() -> tuple[Dialect, ...]:
     return tuple(each for each in all() if not each.by_name)
 
 
-def named(name: str | Dialect, option: str = "dialect") -> Dialect:
+def named(name: str | Dialect, option: str = "dialect", more: tuple[str, ...] = ()) -> Dialect:
     """Return the dialect of this name, or that of the `response_template` in a file, whose path ends in `.json`.
 
     Raises XMLToolsError, with names that are near, if there is none: the message begins with the name of the `option`
-    that it was given as.
+    that it was given as, and knows what else that takes (`more`).
     """
     if isinstance(name, Dialect):
         return name
@@ -120,8 +124,9 @@ def named(name: str | Dialect, option: str = "dialect") -> Dialect:
         except XMLToolsError as error:
             raise XMLToolsError(f"{option}: {name:.200}: {error}") from None
     if not isinstance(name, str) or name not in _KNOWN:
-        near = _near(name) if isinstance(name, str) else []
-        rest = f"did you mean {' or '.join(map(repr, near))}?" if near else f"there are: {', '.join(_KNOWN)}"
+        known = (*more, *_KNOWN)
+        near = _near(name, known) if isinstance(name, str) else []
+        rest = f"did you mean {' or '.join(map(repr, near))}?" if near else f"there are: {', '.join(known)}"
         whole = ", or 'known', which means all of them" if option == "also" else ""
         raise XMLToolsError(f"{option}: expected the name of a dialect{whole}, got {name!r:.80}; {rest}")
     return _record(name)
@@ -134,13 +139,13 @@ def _described_in(path: str) -> Dialect:
     return dialect
 
 
-def _near(name: str) -> list[str]:
-    """Return the names of dialects that may be meant: the nearest one, and others that are nearly as near."""
+def _near(name: str, known: tuple[str, ...]) -> list[str]:
+    """Return the names that may be meant: the nearest one, and others that are nearly as near."""
     from difflib import SequenceMatcher  # only here: it takes longer to load than all else in this module
 
-    likeness = {each: SequenceMatcher(None, each, name[:100]).ratio() for each in _KNOWN}
+    likeness = {each: SequenceMatcher(None, each, name[:100]).ratio() for each in known}
     best = max(likeness.values())
-    near = [each for each in _KNOWN if likeness[each] >= max(0.4, best - 0.1)]
+    near = [each for each in known if likeness[each] >= max(0.4, best - 0.1)]
     return sorted(near, key=likeness.__getitem__, reverse=True)[:3]
 
 
@@ -165,16 +170,27 @@ def opens_reasoning(dialect: Dialect, prompt: str) -> bool:
     return prompt.rstrip().endswith(openers)
 
 
-def for_model(model: str) -> Dialect:
-    """Return the dialect that a model was trained to write, by its name on Hugging Face, with or without its owner.
+def for_model(model: str = "", *, chat_template: str | None = None, vocabulary: Vocabulary | None = None) -> Dialect:
+    """Return the dialect that a model was trained to write.
 
-    Names of copies (`unsloth/Qwen3-8B-GGUF`) and names as in Ollama (`qwen3:8b`) are found too. Raises XMLToolsError if
-    the model is not known, with names that are near, or if it writes no calls that are read.
+    `chat_template` is its template, of Jinja or of Ollama, and `vocabulary` the special tokens of its tokenizer, or the
+    path or the content of its `tokenizer_config.json`, whose template counts too. Where their delimiters tell the
+    dialect, that is it; otherwise it is found by the name on Hugging Face, with or without its owner. Names of copies
+    (`unsloth/Qwen3-8B-GGUF`) and names as in Ollama (`qwen3:8b`) are found too. Raises XMLToolsError if the model is
+    not known, with names that are near, or if it writes no calls that are read.
     """
     from xmltools.dialects.models import family_of, near_models  # only here: parsers are given dialects
 
     if not isinstance(model, str):
         raise XMLToolsError(f"for_model: expected the name of a model, as 'Qwen/Qwen3-8B', got {model!r:.80}")
+    told = told_by(chat_template, vocabulary)
+    if told is not None:
+        return told
+    if not model and not (chat_template is None and vocabulary is None):
+        raise XMLToolsError(
+            "the delimiters in the chat template and in the vocabulary are those of no dialect, or of several; "
+            "give the name of the model too"
+        )
     family = family_of(model)
     if family is None:
         near = [f"{each} ({dialect})" for each, dialect in near_models(model)]
@@ -190,6 +206,20 @@ def for_model(model: str) -> Dialect:
             f"`xmltools docs` it writes calls in the dialect {FORGE.name!r}"
         )
     return named(family.dialect)
+
+
+def told_by(chat_template: str | None = None, vocabulary: Vocabulary | None = None) -> Dialect | None:
+    """Return the dialect whose delimiters a chat template has, or else the special tokens of a tokenizer; None if they
+    are those of none, or nothing tells of which. Raises XMLToolsError for a vocabulary that can't be read."""
+    from xmltools.dialects.evidence import of_template, of_vocabulary
+    from xmltools.dialects.tokenizer_files import Tokenizer, tokenizer_of
+
+    if chat_template is not None and not isinstance(chat_template, str):
+        raise XMLToolsError(f"chat_template: expected the text of a template, got {chat_template!r:.60}")
+    tokenizer = Tokenizer(frozenset()) if vocabulary is None else tokenizer_of(vocabulary)
+    template = chat_template or tokenizer.chat_template
+    found = of_template(template, all()) if template else None
+    return found or (of_vocabulary(tokenizer.tokens, all()) if tokenizer.tokens else None)
 
 
 _HINTS: Final = {

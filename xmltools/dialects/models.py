@@ -181,6 +181,18 @@ FAMILIES: Final = (
     ),
     Family("hermes", ("Ring-2.5",), _COOKBOOK + "InclusionAI/Ring-2.5-1T.mdx", ("inclusionAI/Ring-2.5-1T",)),
     Family("hermes", ("Trinity-Mini",), _SGLANG_PARSERS + "trinity_detector.py", ("arcee-ai/Trinity-Mini",)),
+    Family(
+        "hermes",
+        ("MiMo-VL",),
+        _LLAMA_CPP + "models/templates/MiMo-VL.jinja",
+        ("XiaomiMiMo/MiMo-VL-7B-SFT", "XiaomiMiMo/MiMo-VL-7B-RL", "XiaomiMiMo/MiMo-VL-7B-RL-2508"),
+    ),
+    Family(
+        "hermes",
+        ("Bielik-11B-v3.0",),
+        _LLAMA_CPP + "models/templates/Bielik-11B-v3.0-Instruct.jinja",
+        ("speakleash/Bielik-11B-v3.0-Instruct",),
+    ),
     Family("hermes", ("Falcon3",), _LLAMA_CPP + "docs/function-calling.md", ("tiiuae/Falcon3-10B-Instruct",)),
     Family(
         "qwen3_coder",
@@ -230,6 +242,13 @@ FAMILIES: Final = (
         ("Step-3.7",),
         _LLAMA_CPP + "models/templates/StepFun3.7-Flash.jinja",
         ("stepfun-ai/Step-3.7-Flash",),
+    ),
+    Family("qwen3_coder", ("Step-5*",), _VLLM_PARSERS + "step5_tool_parser.py"),
+    Family(
+        "qwen3_coder",
+        ("Nanbeige4.2",),
+        "https://github.com/sgl-project/sglang/pull/32151",
+        ("Nanbeige/Nanbeige4.2-3B",),
     ),
     Family(
         "mimo",
@@ -327,6 +346,12 @@ FAMILIES: Final = (
         ("poolside/Laguna-M.1", "poolside/Laguna-S-2.1", "poolside/Laguna-XS.2", "poolside/Laguna-XS-2.1"),
     ),
     Family("iquest_q1", ("IQuest-Q1",), _SGLANG_PARSERS + "iquest_q1_detector.py", ("IQuestLab/IQuest-Q1",)),
+    Family(
+        "glm",
+        ("Spark-X2.5", "Spark2.5"),
+        _SGLANG_PARSERS + "spark25_detector.py",
+        ("XHToken/Spark-X2.5-4B",),
+    ),
     Family(
         "k2_horizon",
         ("K2-Horizon", "Jais-3"),
@@ -638,7 +663,18 @@ FAMILIES: Final = (
         _VLLM,
         ("ai21labs/AI21-Jamba-1.5-Mini", "ai21labs/AI21-Jamba-1.5-Large"),
     ),
-    Family("nemotron_nano", ("Apriel-1.5",), _LLAMA_CPP + "models/templates/unsloth-Apriel-1.5.jinja"),
+    Family(
+        "nemotron_nano",
+        ("Apriel-1.5",),
+        _LLAMA_CPP + "models/templates/unsloth-Apriel-1.5.jinja",
+        ("ServiceNow-AI/Apriel-1.5-15b-Thinker",),
+    ),
+    Family(
+        "nemotron_nano",
+        ("Apriel-1.6",),
+        _LLAMA_CPP + "models/templates/Apriel-1.6-15b-Thinker-fixed.jinja",
+        ("ServiceNow-AI/Apriel-1.6-15b-Thinker",),
+    ),
     Family(
         "granite",
         ("granite-3*",),
