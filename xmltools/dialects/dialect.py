@@ -264,8 +264,8 @@ class Dialect:
     """Tokens that end a turn, or a part of it. They are no text."""
     headers: tuple[tuple[str, str], ...] = ()
     """Marks with one word between them, that of the tool or of whoever is addressed. They are not text. The second is
-    also one of `turn_ends`, or begins a call. The first is empty where the prompt ends with it: then the word counts only
-    where the reply begins."""
+    also one of `turn_ends`, or begins a call. The first is empty where the prompt ends with it: then the word counts
+    only where the reply begins."""
     answers: tuple[str, ...] = ()
     """Of `turn_ends`, those after which all is text up to the next token or header: calls there are only shown."""
     around_text: tuple[str, ...] = ()
