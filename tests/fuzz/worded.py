@@ -103,6 +103,8 @@ _WRITINGS = {
     "minicpm5": Writing(),
     "hunyuan": Writing(start="<tool_calls>\n", end="\n</tool_calls>"),
     "k2_horizon": Writing(start="<ifm|tool_calls>\n", end="\n</ifm|tool_calls>"),
+    "react": Writing(call_start="Action: "),
+    "tool_code": Writing(start="```tool_code\n", end="\n```\n"),
     "step3": Writing(
         start="<｜tool_calls_begin｜>\n",
         end="\n<｜tool_calls_end｜>",
