@@ -114,6 +114,8 @@ _WRITINGS = {
     "inkling": Writing(
         call_start="<|message_model|>tool<|content_invoke_tool_json|>", call_end="<|end_message|>", between=""
     ),
+    "react": Writing(call_start="Action: "),
+    "tool_code": Writing(start="```tool_code\n", end="\n```\n"),
     "step3": Writing(
         start="<｜tool_calls_begin｜>\n",
         end="\n<｜tool_calls_end｜>",

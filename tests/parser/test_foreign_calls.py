@@ -117,7 +117,7 @@ AS = {
 def test_a_call_in_any_other_dialect_is_noticed(dialect: dialects.Dialect, size: int) -> None:
     if dialect is dialects.FORGE:
         return
-    text = f"I read it.\n{dialect.example} And then?\n{CALL}"
+    text = f"I read it.\n{dialect.example}\nAnd then?\n{CALL}"
     (notice,) = notices_in(text, size)
     assert (notice.notation, notice.name) == (AS.get(dialect.name, dialect.name), "get") and notice.is_whole
     assert text[slice(*notice.span)] in dialect.example

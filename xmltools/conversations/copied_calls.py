@@ -15,7 +15,7 @@ found
 - in a result with several parts, though it is divided between them.
 
 Calls without a mark (`llama3_json`, `pythonic`, a line with a tool's name in `tag_per_tool`), and those that begin as
-other text does (`functionary`), are looked for only if the call itself was written in that dialect, which
+other text does (`functionary`, `react`), are looked for only if the call itself was written in that dialect, which
 `call.dialect` says: in others, JSON is no call.
 
 Not found is a call that the model put together itself: because a text asked for it in words, in a notation that is not
@@ -58,7 +58,7 @@ _OPENER = re.compile(f"<(?={_NAME})")
 _ARGUMENTS_END = f"</{FORGE.arguments}>"
 _HIDDEN_OPENER = re.compile(f"&(?:amp;)*lt;(?={_NAME})")
 # What is in each text in which a call stands, in any dialect, escaped or not.
-_MAY_OPEN = re.compile(r"[<{\[]|lt;|#(?:0*(?:60|91|102);|[xX]0*(?:3[cC]|5[bB]|66);)|\\u00|functools")
+_MAY_OPEN = re.compile(r"[<{\[]|lt;|#(?:0*(?:60|91|96|102);|[xX]0*(?:3[cC]|5[bB]|60|66);)|\\u00|functools|```tool_code")
 # A name that doesn't stand in a block as it is can only be in it by one of these.
 _CODED = re.compile(r"[&\\]|<!")
 _UNSEEN = re.compile("[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufe00-\ufe0f\ufeff]+")

@@ -76,6 +76,8 @@ _KNOWN = {
     "apertus": ("apertus", "APERTUS"),
     "k2_horizon": ("k2_horizon", "K2_HORIZON"),
     "functionary": ("functionary", "FUNCTIONARY"),
+    "tool_code": ("tool_code", "TOOL_CODE"),
+    "react": ("react", "REACT"),
     "tag_per_tool": ("tag_per_tool", "TAG_PER_TOOL"),
     "minimax_m3": ("minimax_m3", "MINIMAX_M3"),
     "muse": ("muse", "MUSE"),

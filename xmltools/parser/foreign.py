@@ -328,7 +328,7 @@ class ForeignCalls:
                 return handed, start
             prose.take(text[handed:start])
             handed = start
-            if text[start] == "`":
+            if text[start] == "`" and begun.trial is None:
                 begun.is_fenced = True
                 is_shown = prose.marker + prose.line.strip() != "" or prose.may_hide  # it begins no fence line
             else:

@@ -310,7 +310,7 @@ class Outside:
             prose.early = 0
             self.is_after = starts.dialect.layout
             return end
-        if prose.is_escaped or prose.quoted:
+        if prose.is_escaped or prose.quoted or (word[0] == "`" and prose.ends_with_backticks):
             return self.emit_text(text, lead, at + 1)
         if word in starts.strays:
             return self._read_stray(text, at, lead, word)

@@ -59,7 +59,7 @@ _REACH = 320
 
 _SHORT = 256
 """In fewer characters one pattern looks for all needles sooner than a search for each of them."""
-_NEEDLES = {"f": "functools[", "]": "]~", "A": "Action:"}
+_NEEDLES = {"f": "functools[", "]": "]~", "A": "Action:", "`": "```tool_code"}
 """What to look for first, where a mark begins with what is in each text."""
 
 
