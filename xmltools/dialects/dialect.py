@@ -249,7 +249,8 @@ class Dialect:
     reasoning: tuple[str, ...] = ("think", "thinking")
     """Elements whose content is reasoning, unless the parser is told otherwise."""
     thoughts: tuple[tuple[str, str], ...] = ()
-    """Other marks between which reasoning stands; where one has several ends, there is a pair for each."""
+    """Other marks between which reasoning stands; where one has several ends, there is a pair for each. One that ends
+    with a colon is words, which count only in the dialect itself, where nothing but white space comes before them."""
     ends_reasoning: bool = False
     """Whether calls in open reasoning count where the reply ends with them; otherwise they are a part of it."""
     layout: bool = False
@@ -258,8 +259,8 @@ class Dialect:
     """Tokens that end a turn, or a part of it. They are no text."""
     headers: tuple[tuple[str, str], ...] = ()
     """Marks with one word between them, that of the tool or of whoever is addressed. They are not text. The second is
-    also one of `turn_ends`, or begins a call. The first is empty where the prompt ends with it: then the word counts only
-    where the reply begins."""
+    also one of `turn_ends`, or begins a call. The first is empty where the prompt ends with it: then the word counts
+    only where the reply begins."""
     answers: tuple[str, ...] = ()
     """Of `turn_ends`, those after which all is text up to the next token or header: calls there are only shown."""
     leftovers: tuple[str, ...] = ()
