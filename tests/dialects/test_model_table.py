@@ -28,7 +28,7 @@ NAMES = {
         bartowski/Qwen_Qwen3-8B-GGUF hf.co/unsloth/Qwen3-8B-GGUF:Q4_K_M Qwen3-8B-Q4_K_M.gguf /models/Qwen3-8B/
         Qwen/Qwen3-235B-A22B-Instruct-2507-FP8 Qwen/Qwen3-Next-80B-A3B-Instruct Qwen/Qwen3-VL-2B-Instruct
         Qwen/Qwen3-VL-235B-A22B-Instruct qwen3-vl:8b qwen3-next:80b ibm-granite/granite-4.0-h-small
-        ibm-granite/granite-4.1-3b granite4:3b baidu/ERNIE-4.5-21B-A3B-PT baidu/ERNIE-4.5-VL-28B-A3B-Thinking
+        ibm-granite/granite-4.1-3b granite4:3b
         rekaai/reka-edge meituan-longcat/LongCat-Flash-Chat-FP8 LGAI-EXAONE/EXAONE-4.0.1-32B
         mlx-community/EXAONE-4.0-32B-4bit LGAI-EXAONE/EXAONE-4.5-33B LGAI-EXAONE/K-EXAONE-236B-A23B
         furiosa-ai/K-EXAONE-236B-A23B-NVFP4A16 HuggingFaceTB/SmolLM3-3B mlx-community/SmolLM3-3B-3bit
@@ -53,6 +53,7 @@ NAMES = {
     "iquest_q1": "IQuestLab/IQuest-Q1 iquest-q1",
     "muse": "meta-models/Muse-Spark-Open-816B-A42B meta-models/Muse-Glimmer-30B unsloth/Muse-Glimmer-30B-GGUF",
     "inkling": "thinkingmachines/Inkling thinkingmachines/Inkling-Small thinkingmachines/Inkling-2-Mini",
+    "ernie": "baidu/ERNIE-4.5-21B-A3B-PT baidu/ERNIE-4.5-21B-A3B-Thinking baidu/ERNIE-4.5-VL-28B-A3B-Thinking",
     "mirothinker": "miromind-ai/MiroThinker-v1.0-30B miromind-ai/MiroThinker-1.7-mini",
     "k2_horizon": "IFM/K2-Horizon-32B IFM/K2-Horizon-375B-A23B IFM/Jais-3-7B",
     "minimax_m2": "MiniMaxAI/MiniMax-M2 MiniMaxAI/MiniMax-M2.5 unsloth/MiniMax-M2.1-GGUF minimax-m2.7:cloud",

@@ -103,6 +103,7 @@ AS = {
     **dict.fromkeys(("minimax_m2", "step3", "muse"), "invoke"),
     **dict.fromkeys(("seed_oss", "mimo"), "qwen3_coder"),
     "mirothinker": "forge",
+    "ernie": "hermes",
 }
 """What calls of these dialects are told as, which have the marks of another one."""
 

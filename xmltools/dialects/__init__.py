@@ -83,6 +83,7 @@ _KNOWN = {
     "muse": ("muse", "MUSE"),
     "mirothinker": ("mirothinker", "MIROTHINKER"),
     "inkling": ("inkling", "INKLING"),
+    "ernie": ("ernie", "ERNIE"),
 }
 """By the name of a dialect: its module, and the name of its record there."""
 

@@ -255,7 +255,8 @@ class Dialect:
     reasoning: tuple[str, ...] = ("think", "thinking")
     """Elements whose content is reasoning, unless the parser is told otherwise."""
     thoughts: tuple[tuple[str, str], ...] = ()
-    """Other marks between which reasoning stands; where one has several ends, there is a pair for each."""
+    """Other marks between which reasoning stands; where one has several ends, there is a pair for each. One that ends
+    with a colon is words, which count only in the dialect itself, where nothing but white space comes before them."""
     ends_reasoning: bool = False
     """Whether calls in open reasoning count where the reply ends with them; otherwise they are a part of it."""
     layout: bool = False

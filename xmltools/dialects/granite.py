@@ -15,6 +15,11 @@ _LIST = Dialect(
     many=True,
     example='<|tool_call|>[{"name": "get", "arguments": {"n": 1}}]',
     reasoning=("think",),
+    thoughts=tuple(  # Granite 3.2
+        (f"{start} my thought process:", f"{end} my response:")
+        for start in ("Here is", "Here's")
+        for end in ("Here is", "Here's")
+    ),
     ends_reasoning=True,
     turn_ends=("<|end_of_text|>",),
     writing=Writing(

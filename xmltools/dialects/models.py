@@ -128,7 +128,7 @@ FAMILIES: Final = (
         ),
     ),
     Family(
-        "hermes",
+        "ernie",
         ("ERNIE-4.5",),
         _VLLM_PARSERS + "ernie45_tool_parser.py",
         ("baidu/ERNIE-4.5-21B-A3B-PT", "baidu/ERNIE-4.5-300B-A47B-PT", "baidu/ERNIE-4.5-VL-28B-A3B-Thinking"),

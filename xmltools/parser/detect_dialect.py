@@ -23,14 +23,15 @@ def detect(texts: Iterable[str], tools: Iterable[Tool] | None = None) -> list[tu
 
     Of dialects with as many calls, the one comes first that has fewer errors, then the one in which more calls begin
     with the mark of a block, then that in which more begin with the mark that it writes, and not with one that it reads
-    as well, then the one that repairs less. Raises XMLToolsError for what is no list of texts.
+    as well, then the one whose frame is around more replies, then the one that repairs less. Raises XMLToolsError for
+    what is no list of texts.
     """
     if isinstance(texts, (str, bytes)) or not isinstance(texts, Iterable):
         one = "one " if isinstance(texts, (str, bytes)) else ""
         raise XMLToolsError(f"detect: expected a list of texts, as [text], got {one}{type(texts).__name__}")
     known = None if tools is None else list_of_tools(tools)
     names = tuple(tool.name for tool in known or ())
-    totals = {dialect: [0] * 5 for dialect in dialects.all()}
+    totals = {dialect: [0] * 6 for dialect in dialects.all()}
     for text in texts:
         if not isinstance(text, str):
             raise XMLToolsError(f"detect: expected a list of texts, got {type(text).__name__} in it")
@@ -55,6 +56,7 @@ def _count(dialect: Dialect, text: str, tools: list[Tool] | None) -> tuple[int, 
         sum(isinstance(event, CallFailed) for event in events),
         -sum(text.startswith(openers, start) for start in starts),
         -sum(text.startswith(written, start) for start in starts),
+        -(dialect.frame != () and all(tag in text for tag in dialect.frame)),
         sum(len(call.repairs) for call in calls),
     )
 

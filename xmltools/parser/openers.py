@@ -186,7 +186,7 @@ class Starts(NamedTuple):
     thoughts: dict[str, tuple[str, ...]]
     """Delimiters that end reasoning, by those that begin it."""
     other_thoughts: frozenset[str]
-    """Of these and of the reasoning elements, those of other dialects, in small letters."""
+    """Of these and of the reasoning elements, those of other dialects, and words, in small letters."""
     strays: frozenset[str]
     """Words that may be no text where they come without a call."""
     edges: tuple[str, ...]
@@ -224,6 +224,8 @@ def starts_of(
     thoughts: dict[str, tuple[str, ...]] = {}
     for each in (dialect, *beside):
         for start, end in each.thoughts:
+            if each is not dialect and start.endswith(":"):
+                continue
             thoughts[start] = tuple(dict.fromkeys((*thoughts.get(start, ()), end)))
     calls = forms_by_start((dialect,), tags, names, is_own=True)
     others = forms_by_start(beside, tags, names, is_own=False)
@@ -246,7 +248,9 @@ def starts_of(
         calls,
         others,
         thoughts,
-        frozenset(map(str.lower, (*other_tags, *thoughts))).difference(start.lower() for start, _ in dialect.thoughts),
+        frozenset(map(str.lower, (*other_tags, *thoughts))).difference(
+            start.lower() for start, _ in dialect.thoughts if not start.endswith(":")
+        ),
         frozenset(strays),
         (*ends, *dialect.frame[:1]),
         make_openers((*starts, *tags), tokens, dialect.layout),

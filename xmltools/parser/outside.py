@@ -363,8 +363,9 @@ class Outside:
         end = at + len(word)
         is_first = self._is_blank and not self.held.is_waiting
         is_stray = word in dialect.strays or (is_first and word in self._edges)
-        if word in dialect.frame[1:]:  # it frames the reply if nothing comes after it
-            token = read_mark(text, skip_space(text, end), dialect.turn_ends)
+        if word in dialect.frame[1:]:  # it frames the reply if nothing but calls comes after it
+            marks = *dialect.turn_ends, *(form.opener for form in dialect.forms)
+            token = read_mark(text, skip_space(text, end), marks)
             if token is MORE and not self.calls.final:
                 return -1
             is_stray = token is not NO

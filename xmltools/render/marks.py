@@ -221,7 +221,7 @@ def _turns() -> Iterator[tuple[str, str]]:
 
 def _turns_of(dialect: Dialect) -> Iterator[tuple[str, str]]:
     tokens = (*dialect.turn_ends, *dialect.strays, *dialect.frame, *chain.from_iterable(dialect.thoughts))
-    return (_token(token.strip()) for token in tokens)
+    return (_token(token.strip()) for token in tokens if not token.endswith(":"))
 
 
 def _plain_frames(form: ResultForm) -> Iterator[str]:
