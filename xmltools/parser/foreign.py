@@ -286,6 +286,11 @@ class ForeignCalls:
         """Whether the text is in a call that has begun. An attempt may have a call of another dialect in it."""
         return self._call is not None and not self._call.is_attempt
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether the text is in a call that has begun, or in an attempt: what it has is text."""
+        return self._call is not None
+
     def take(self, text: str, *, is_all: bool, is_last: bool = False) -> int:
         """Take the next text. `is_all`: no later text continues what has begun in it. `is_last`: nothing follows, so
         that nobody will ask what is open after it."""

@@ -369,7 +369,7 @@ class Outside:
             if token is MORE and not self.calls.final:
                 return -1
             is_stray = token is not NO
-        if is_stray and not (lead < at or self._prose.may_hide or self._prose.fence or self._foreign.is_open):
+        if is_stray and not (lead < at or self._prose.may_hide or self._prose.fence or self._foreign.has_begun):
             self._skip(text, at, end)
             self.is_after = self._is_blank and dialect.layout
             self._is_blank &= word in dialect.strays  # what frames a reply does so once
