@@ -138,6 +138,10 @@ def _check_for_marks(dialect: Dialect, given: Mapping[str, Any]) -> None:
     for word in _OF_ELEMENTS:
         if word in given and dialect.body is not Body.TAGS:
             raise XMLToolsError(f"{word}: values in {dialect.name!r} have no CDATA sections; leave {word} out")
+    if "end_tag_in_cdata" in given:
+        raise XMLToolsError(
+            f"end_tag_in_cdata: </tool> ends no call in {dialect.name!r}; leave end_tag_in_cdata out"
+        )
     if given.get("tool_choice") == "arguments":
         raise XMLToolsError(
             f"tool_choice: 'arguments' is for readers of Forge's dialect; in {dialect.name!r} use 'named'"
@@ -164,9 +168,9 @@ def _check(word: str, value: Any) -> None:
 
 
 def _check_reasoning(tag: Any, dialect: Dialect) -> None:
-    if tag is None or (isinstance(tag, str) and (_TAG.fullmatch(tag) or tag in _starts_of_thoughts(dialect))):
-        return
     own = _starts_of_thoughts(dialect)
+    if tag is None or (isinstance(tag, str) and (_TAG.fullmatch(tag) or tag in (*own, *dialect.reasoning))):
+        return
     or_own = f", or {' or '.join(map(repr, own))}" if own else ""
     raise XMLToolsError(
         f"reasoning: expected the name of a tag, such as 'think', without brackets{or_own}, got {tag!r:.80}"

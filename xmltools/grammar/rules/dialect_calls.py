@@ -71,6 +71,8 @@ from xmltools.tools.schema import (
     Property,
     ScalarShape,
     Shape,
+    UnionShape,
+    items_of,
     properties_of,
     text_facts,
 )
@@ -309,11 +311,35 @@ class DialectCalls(Rules):
         """The token before a tag, apart from the tag: a value may end with it."""
         return Lexeme("mark", literal(self.form.tag_mark))
 
-    def _has_tags(self, shape: ArrayShape | ObjectShape) -> bool:
-        """Return whether a list or an object is written as elements: names that are free, or no tags, are in JSON."""
-        if isinstance(shape, ArrayShape):
-            return True
-        return not is_map(shape) and all(is_readable(self.form, each.name) for each in properties_of(shape))
+    def _has_tags(self, shape: Shape) -> bool:
+        """Return whether a list or an object is written as elements.
+
+        It is in JSON as a whole if something in it has names that are free or no tags, or may be anything: JSON in an
+        element is clean only where that is an argument.
+        """
+        open_shapes, seen = [shape], {id(shape)}
+        while open_shapes:
+            each = open_shapes.pop()
+            if isinstance(each, ObjectShape):
+                if is_map(each) or not all(is_readable(self.form, one.name) for one in properties_of(each)):
+                    return False
+                inner = [one.shape for one in properties_of(each)]
+            elif isinstance(each, ArrayShape):
+                items = items_of(each)
+                inner = [*items.first, *([items.rest] if items.rest is not None else [])]
+            elif isinstance(each, EnumShape):
+                if any(isinstance(value, (list, dict)) for value in each.values):
+                    return False
+                continue
+            elif isinstance(each, UnionShape):
+                inner = list(each.alternatives)
+            else:
+                if each.is_any:
+                    return False
+                continue
+            open_shapes += [one for one in inner if id(one) not in seen]
+            seen.update(map(id, inner))
+        return True
 
     def _nested(self, shape: ArrayShape | ObjectShape, place: str) -> Node:
         if id(shape) not in self._names:

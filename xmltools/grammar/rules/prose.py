@@ -110,11 +110,12 @@ def _around_marks(dialect: Dialect, tags: tuple[str, ...], reasoning: tuple[str,
     marks = list(dict.fromkeys(mark if mark == trigger else shortened(mark, trigger, *allowed) for mark in others))
     marks += [reasoning[1]] if reasoning else []
     openers = [sequence(_any_case(f"<{tag}"), chars(_TAG_ENDS + "/")) for tag in tags]
-    text = _free_of(any_of(marks), *openers)
+    barred = [sequence(ANYTHING, choice(any_of(marks), *openers), ANYTHING)]
     first = [literal(form.opener.strip()) for form in dialect.forms if form.is_first]
     first += [chars("{[")] if dialect.is_bare else []  # a reply that begins as JSON does may be a call
     if first:  # no word says where a text begins
-        text = And((text, Not(sequence(star(chars(SPACES)), choice(*first), ANYTHING))))
+        barred.append(sequence(star(chars(SPACES)), choice(*first), ANYTHING))
+    text = Not(choice(*barred))  # one complement: two are soon too many expressions for llguidance
     words = [f"`{trigger}", f"\\{trigger}", *(word for mark in marks for word in _words(mark))]
     words += _tag_words(tags)
     excludes = None if first else tuple(word for word in dict.fromkeys(words) if word != trigger)
