@@ -9,6 +9,7 @@ from time import process_time
 from typing import Any
 
 import pytest
+from support.response_templates import CONTENT, template
 
 import xmltools as xt
 from xmltools import dialects
@@ -257,6 +258,19 @@ def test_the_tokens_and_the_template_of_a_tokenizer_config(tmp_path: Path) -> No
     path.write_text(json.dumps(CONFIG), encoding="utf-8")
     path.with_name("chat_template.jinja").write_text(coder, encoding="utf-8")
     assert for_model(vocabulary=path).name == "qwen3_coder"
+
+
+def test_a_response_template_counts_where_the_chat_template_tells_nothing(tmp_path: Path) -> None:
+    call = {"open": "<act>", "close": "</act>", "repeats": True, "content": "json", "transform": CONTENT}
+    described = CONFIG | {"chat_template": "x", "response_template": template(call)}
+    path = tmp_path / "tokenizer_config.json"
+    path.write_text(json.dumps(described), encoding="utf-8")
+    for vocabulary in (described, path, str(path)):
+        found = for_model(vocabulary=vocabulary)
+        assert xt.parse('<act>{"name": "f", "arguments": {}}</act>', dialect=found).calls[0].name == "f"
+    assert dialects.named(found.name).name == found.name == str(path)
+    assert for_model(vocabulary=described, chat_template=template_of(dialects.named("lfm2"))).name == "lfm2"
+    assert for_model(vocabulary=described | {"response_template": {"fields": 5}}).name == "glm"
 
 
 def test_a_template_comes_before_tokens_and_these_before_a_name() -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
@@ -177,8 +178,8 @@ def for_model(model: str = "", *, chat_template: str | None = None, vocabulary: 
     """Return the dialect that a model was trained to write.
 
     `chat_template` is its template, of Jinja or of Ollama, and `vocabulary` the special tokens of its tokenizer, or the
-    path or the content of its `tokenizer_config.json`, whose template counts too. Where their delimiters tell the
-    dialect, that is it; otherwise it is found by the name on Hugging Face, with or without its owner. Names of copies
+    path or the content of its `tokenizer_config.json`, whose chat template and `response_template` count too. Where
+    none of these tells one dialect, it is found by the name on Hugging Face, with or without its owner. Names of copies
     (`unsloth/Qwen3-8B-GGUF`) and names as in Ollama (`qwen3:8b`) are found too. Raises XMLToolsError if the model is
     not known, with names that are near, or if it writes no calls that are read.
     """
@@ -212,17 +213,22 @@ def for_model(model: str = "", *, chat_template: str | None = None, vocabulary: 
 
 
 def told_by(chat_template: str | None = None, vocabulary: Vocabulary | None = None) -> Dialect | None:
-    """Return the dialect whose delimiters a chat template has, or else the special tokens of a tokenizer; None if they
-    are those of none, or nothing tells of which. Raises XMLToolsError for a vocabulary that can't be read."""
+    """Return the dialect whose delimiters a chat template has, or else the one that a `response_template` describes, or
+    whose delimiters are special tokens of a tokenizer; None if nothing tells one. Raises XMLToolsError for a vocabulary
+    that can't be read."""
     from xmltools.dialects.evidence import of_template, of_vocabulary
     from xmltools.dialects.tokenizer_files import Tokenizer, tokenizer_of
 
     if chat_template is not None and not isinstance(chat_template, str):
         raise XMLToolsError(f"chat_template: expected the text of a template, got {chat_template!r:.60}")
-    tokenizer = Tokenizer(frozenset()) if vocabulary is None else tokenizer_of(vocabulary)
+    tokenizer = Tokenizer() if vocabulary is None else tokenizer_of(vocabulary)
     template = chat_template or tokenizer.chat_template
-    found = of_template(template, all()) if template else None
-    return found or (of_vocabulary(tokenizer.tokens, all()) if tokenizer.tokens else None)
+    if template and (found := of_template(template, all())):
+        return found
+    if isinstance(tokenizer.response_template, Mapping):
+        with suppress(XMLToolsError):  # a record can't say all that a template can
+            return Dialect.from_response_template(tokenizer.response_template, tokenizer.path)
+    return of_vocabulary(tokenizer.tokens, all()) if tokenizer.tokens else None
 
 
 _HINTS: Final = {

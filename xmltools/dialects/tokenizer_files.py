@@ -1,4 +1,4 @@
-"""What a tokenizer says of itself: its special tokens, and its chat template."""
+"""What a tokenizer says of itself: its special tokens, its chat template, and how replies are to be read."""
 
 from __future__ import annotations
 
@@ -20,10 +20,13 @@ _WITH_TOOLS: Final = ("tool_use", "default")
 
 
 class Tokenizer(NamedTuple):
-    """The special tokens of a tokenizer, and the chat template beside them, if there is one."""
+    """The special tokens of a tokenizer. Beside them its chat template and its `response_template`, if it has them, and
+    where it is."""
 
-    tokens: frozenset[str]
+    tokens: frozenset[str] = frozenset()
     chat_template: str = ""
+    response_template: Any = None
+    path: str = "response_template"
 
 
 def tokenizer_of(given: Vocabulary) -> Tokenizer:
@@ -36,9 +39,9 @@ def tokenizer_of(given: Vocabulary) -> Tokenizer:
         template = template_in(content)
         if not template and beside.is_file():
             template = _read(beside)
-        return Tokenizer(frozenset(_tokens(content)), template)
+        return Tokenizer(frozenset(_tokens(content)), template, content.get("response_template"), str(path))
     if isinstance(given, Mapping):
-        return Tokenizer(frozenset(_tokens(given)), template_in(given))
+        return Tokenizer(frozenset(_tokens(given)), template_in(given), given.get("response_template"))
     is_list = isinstance(given, Collection) and not isinstance(given, bytes)
     if not is_list or not all(isinstance(each, str) for each in given):
         raise XMLToolsError(
