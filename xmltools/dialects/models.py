@@ -346,6 +346,7 @@ FAMILIES: Final = (
         _VLLM_PARSERS + "muse_tool_parser.py",
         ("meta-models/Muse-Spark-Open-816B-A42B", "meta-models/Muse-Glimmer-30B"),
     ),
+    Family("beam", ("Beam-1*",), _VLLM_PARSERS + "beam_tool_parser.py", ("reflection/Beam-1.0-501B-A23B",)),
     Family(
         "mirothinker",
         ("MiroThinker",),
