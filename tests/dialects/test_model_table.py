@@ -54,6 +54,7 @@ NAMES = {
     "muse": "meta-models/Muse-Spark-Open-816B-A42B meta-models/Muse-Glimmer-30B unsloth/Muse-Glimmer-30B-GGUF",
     "inkling": "thinkingmachines/Inkling thinkingmachines/Inkling-Small thinkingmachines/Inkling-2-Mini",
     "ernie": "baidu/ERNIE-4.5-21B-A3B-PT baidu/ERNIE-4.5-21B-A3B-Thinking baidu/ERNIE-4.5-VL-28B-A3B-Thinking",
+    "beam": "reflection/Beam-1.0-501B-A23B",
     "mirothinker": "miromind-ai/MiroThinker-v1.0-30B miromind-ai/MiroThinker-1.7-mini",
     "k2_horizon": "IFM/K2-Horizon-32B IFM/K2-Horizon-375B-A23B IFM/Jais-3-7B",
     "minimax_m2": "MiniMaxAI/MiniMax-M2 MiniMaxAI/MiniMax-M2.5 unsloth/MiniMax-M2.1-GGUF minimax-m2.7:cloud",

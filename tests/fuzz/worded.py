@@ -111,6 +111,12 @@ _WRITINGS = {
         after_name="\n",
         after_value="\n",
     ),
+    "beam": Writing(
+        between="",
+        call_start="<|start|>assistant to=",
+        name="{name}<|channel|>analysis <|constrain|>xml",
+        around_value="\n",
+    ),
     "inkling": Writing(
         call_start="<|message_model|>tool<|content_invoke_tool_json|>", call_end="<|end_message|>", between=""
     ),

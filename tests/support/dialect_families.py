@@ -109,6 +109,12 @@ GROWING = {
     "headers of tools": ("muse", "", "to=w<|message|>"),
     "headers without an end": ("muse", "", "to=w"),
     "messages to oneself": ("muse", "", "to=self<|message|>x<|eom|>"),
+    "headers of Beam": ("beam", "", "<|start|>assistant to=w"),
+    "ends of values of Beam": (
+        "beam",
+        '<|start|>assistant to=w<|message|><rfl:parameter name="p">',
+        "</rfl:parameter><|message|>x",
+    ),
     "names before calls": ("inkling", "", "<|message_model|>w<|content_invoke_tool_json|>"),
     "names without calls of Inkling": ("inkling", "", "<|message_model|>w"),
     "messages with reasoning": ("inkling", "", "<|content_thinking|>x<|end_message|>"),

@@ -85,6 +85,7 @@ _KNOWN = {
     "mirothinker": ("mirothinker", "MIROTHINKER"),
     "inkling": ("inkling", "INKLING"),
     "ernie": ("ernie", "ERNIE"),
+    "beam": ("beam", "BEAM"),
 }
 """By the name of a dialect: its module, and the name of its record there."""
 

@@ -52,6 +52,8 @@ class Pairs:
     """Another one, which counts where only its group `name` is the name of a given tool (`decorated_name`)."""
     end: str = ""
     """Ends the arguments. Without it the block's own end mark does, so that a call without that was cut off."""
+    other_ends: tuple[str, ...] = ()
+    """Other marks that end the arguments as well."""
     json: bool = False
     """Whether the arguments are a JSON object, which ends with its own brace."""
     python: bool = False
@@ -88,6 +90,11 @@ class Pairs:
     """Whether one line break on each side of a value only lays it out: `<value>\\n1\\n</value>` says 1."""
     bare: bool = False
     """Whether a call may begin with `name`, without the block's start mark."""
+
+    @property
+    def ends(self) -> tuple[str, ...]:
+        """The marks that end the arguments."""
+        return (self.end, *self.other_ends) if self.end else ()
 
     @property
     def nameless(self) -> str:
@@ -452,7 +459,7 @@ class Dialect:
         pairs = self.pairs
         if pairs is not None and not pairs.json and not pairs.python and not pairs.tag_mark and not self.is_bare:
             for what, mark in (("start", start), ("end", end)):
-                if mark and not mark.startswith("<"):
+                if mark and not mark.startswith("<") and not self.is_first:
                     raise self._wrong(f"with keys and values between marks, `{what}` has to begin with <, got {mark!r}")
 
     def _check_results(self, form: ResultForm) -> None:
