@@ -96,6 +96,9 @@ NAMES = {
         CohereLabs/command-a-reasoning-08-2025 CohereLabs/c4ai-command-a-03-2025 CohereLabs/command-a-plus-05-2026-fp8
         CohereForAI/c4ai-command-r7b-12-2024 command-r7b CohereLabs/North-Mini-Code-1.0""",
     "phi4mini": "microsoft/Phi-4-mini-instruct phi4-mini:3.8b",
+    "plamo3": "pfnet/plamo-3-nict-8b-base",
+    "solar_open": "upstage/Solar-Open-100B unsloth/Solar-Open-100B-GGUF",
+    "solar_open2": "upstage/Solar-Open2-250B",
     "sarashina": "sbintuitions/sarashina2.2-3b-instruct-v0.1",
     "internlm2": "internlm/internlm2_5-7b-chat internlm/internlm3-8b-instruct internlm/Intern-S1-FP8",
     "gigachat3": "ai-sage/GigaChat3-10B-A1.8B",
@@ -174,7 +177,6 @@ PROMPTED = [
 NOT_READ = [
     "zai-org/glm-4-9b-hf",
     "MiniMaxAI/MiniMax-M1-80k",
-    "upstage/Solar-Open2-250B",
     "ibm-granite/granite-20b-functioncalling",
     "meetkai/functionary-medium-v3.2",
     "deepseek-ai/DeepSeek-V3.2-Speciale",

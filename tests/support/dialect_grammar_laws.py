@@ -44,6 +44,7 @@ OTHERS = (
     "gigachat35",
     "minicpm5",
     "k2_horizon",
+    "solar_open2",
 )
 """Dialects that have grammars too, as they are built of the same parts."""
 FORMATS = ("gbnf", "lark", "structural_tag")

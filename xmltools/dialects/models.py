@@ -692,6 +692,7 @@ FAMILIES: Final = (
         ("microsoft/Phi-3-mini-4k-instruct", "microsoft/Phi-3.5-mini-instruct"),
         _PROMPTED,
     ),
+    Family("plamo3", ("plamo-3*",), "https://github.com/vllm-project/vllm/blob/main/vllm/parser/plamo3.py"),
     Family(
         "sarashina",
         ("sarashina2.2*",),
@@ -745,11 +746,16 @@ FAMILIES: Final = (
         ("swiss-ai/Apertus-8B-Instruct-2509", "swiss-ai/Apertus-70B-Instruct-2509"),
     ),
     Family(
-        "",
+        "solar_open",
+        ("Solar-Open",),
+        _LLAMA_CPP + "models/templates/upstage-Solar-Open-100B.jinja",
+        ("upstage/Solar-Open-100B",),
+    ),
+    Family(
+        "solar_open2",
         ("Solar-Open2",),
-        _VLLM,
+        _VLLM_PARSERS + "solar_open2_tool_parser.py",
         ("upstage/Solar-Open2-250B",),
-        "write <|tool_call:start|>, which is not read",
     ),
     Family(
         "",
