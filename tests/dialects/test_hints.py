@@ -84,6 +84,7 @@ def test_the_form_of_a_dialect_that_marks_text_as_such_marks_its_value_as_text(d
         "minicpm5",
         "k2_horizon",
         "muse",
+        "solar_open2",
         "hermes",
         "internlm2",
         "gigachat3",

@@ -107,6 +107,9 @@ NAMES = {
         microsoft/Phi-4-mini-instruct phi4-mini:3.8b fireworks-ai/llama-3-firefunction-v2 firefunction-v2:70b""",
     "functionary": """
         meetkai/functionary-medium-v3.1 meetkai/functionary-small-v3.2 bartowski/functionary-small-v3.2-GGUF""",
+    "plamo3": "pfnet/plamo-3-nict-8b-base",
+    "solar_open": "upstage/Solar-Open-100B unsloth/Solar-Open-100B-GGUF",
+    "solar_open2": "upstage/Solar-Open2-250B",
     "sarashina": "sbintuitions/sarashina2.2-3b-instruct-v0.1",
     "internlm2": "internlm/internlm2_5-7b-chat internlm/internlm3-8b-instruct internlm/Intern-S1-FP8",
     "gigachat3": "ai-sage/GigaChat3-10B-A1.8B",
@@ -186,7 +189,6 @@ PROMPTED = [
 NOT_READ = [
     "zai-org/glm-4-9b-hf",
     "MiniMaxAI/MiniMax-M1-80k",
-    "upstage/Solar-Open2-250B",
     "meetkai/functionary-small-v2.5",
     "deepseek-ai/DeepSeek-V3.2-Speciale",
     "Qwen/Qwen3-ASR-1.7B",

@@ -103,6 +103,15 @@ _WRITINGS = {
     "gigachat3": Writing(call_start="<|function_call|>"),
     "internlm2": Writing(call_start="<|action_start|><|plugin|>", call_end="<|action_end|>"),
     "minicpm5": Writing(),
+    "plamo3": Writing(
+        start="<|plamo:begin_tool_requests:plamo|>",
+        end="<|plamo:end_tool_requests:plamo|>",
+        between="",
+        call_start="<|plamo:begin_tool_request:plamo|>",
+        call_end="<|plamo:end_tool_request:plamo|>",
+        name="{name}<|plamo:end_tool_name:plamo|><|plamo:begin_tool_arguments:plamo|><|plamo:constrain|>json",
+    ),
+    "solar_open2": Writing(after_name="\n", call_start="<|tool_call:start|>", call_end="<|tool_call:end|>"),
     "k2_horizon": Writing(start="<ifm|tool_calls>\n", end="\n</ifm|tool_calls>"),
     "muse": Writing(
         call_start="<|start|>assistant to=tool<|message|><atem:function_calls>\n",
