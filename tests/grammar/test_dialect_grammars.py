@@ -349,7 +349,9 @@ def test_reasoning_between_a_dialects_own_marks(
     ],
 )
 @every_format
-def test_tokens_that_a_model_writes_around_its_text_are_allowed(dialect: str, start: str, end: str, format: str) -> None:
+def test_tokens_that_a_model_writes_around_its_text_are_allowed(
+    dialect: str, start: str, end: str, format: str
+) -> None:
     judged, whole = engine(dialect, format), call(dialect, "get", {"n": 5})
     for reply in (f"{start}I look.{end}", f"{start}I look.{end}{whole}", f"{start}{end}{whole}"):
         assert judged.accepts(reply)
@@ -364,7 +366,10 @@ NUMBERED = [("kimi_k2", "functions.get:0"), ("kimi_k3", 'index="0"'), ("cohere",
 @pytest.mark.parametrize(("dialect", "counted"), NUMBERED)
 @every_format
 def test_calls_are_numbered(dialect: str, counted: str, format: str) -> None:
-    whole, judged = call(dialect, "get", {"n": 5}).replace('"tool_call_id":"', '"tool_call_id": "'), engine(dialect, format)
+    whole, judged = (
+        call(dialect, "get", {"n": 5}).replace('"tool_call_id":"', '"tool_call_id": "'),
+        engine(dialect, format),
+    )
     assert counted in whole
     for number in ("1", "12"):
         again = whole.replace(counted, counted.replace("0", number))
@@ -380,7 +385,7 @@ def test_harmony_begins_no_text_as_a_call_that_has_no_channel() -> None:
 @every_format
 def test_the_type_of_a_value_is_said_in_kimi_k3(format: str) -> None:
     kinds: dict[str, Any] = {"s": "a", "n": 1.5, "on": True, "no": None, "list": [1], "map": {"a": 1}}
-    anything = Tool(name="get", parameters={"properties": dict.fromkeys(kinds, {})})
+    anything = Tool(name="get", parameters={"properties": {key: {} for key in kinds}})
     judged = judge([anything], "kimi_k3", format)
     for key, value in kinds.items():
         written = call("kimi_k3", "get", {key: value})
@@ -420,7 +425,9 @@ def test_objects_and_lists_are_elements_in_minimax_m3_and_free_names_are_json(fo
 def test_values_are_written_in_the_notation_of_the_dialect(dialect: str, format: str) -> None:
     arguments: dict[str, Any] = {"box": {"w": 1, "tags": ["a", "b"]}}
     judged = judge([NESTED, GET], dialect, format)
-    assert judged.accepts(call(dialect, "put", arguments)) and judged.accepts(call(dialect, "get", {"n": 1, "on": True}))
+    assert judged.accepts(call(dialect, "put", arguments)) and judged.accepts(
+        call(dialect, "get", {"n": 1, "on": True})
+    )
     assert not judged.accepts(call(dialect, "put", {"box": {"w": "1"}}))
     assert not judged.accepts(call(dialect, "get", {"n": 1, "s": None}))
 
@@ -444,7 +451,15 @@ def test_each_tool_has_its_tag(format: str) -> None:
     for reply in ("", "a < b <i>", get, put, f"Text.\n\n{get}\n{put} end", "<put></put>"):
         assert judged.accepts(reply), reply
         assert all(each.clean for each in parse(reply, TOOLS, dialect="tag_per_tool").calls)
-    for reply in ("<get>", "<get></get>", "<get><n>x</n></get>", "<get><n>5</n></put>", "<GET>", "<get/>", "get\n<n>5</n>"):
+    for reply in (
+        "<get>",
+        "<get></get>",
+        "<get><n>x</n></get>",
+        "<get><n>5</n></put>",
+        "<GET>",
+        "<get/>",
+        "get\n<n>5</n>",
+    ):
         assert not judged.accepts(reply), reply
     one = judge(TOOLS, "tag_per_tool", format, tool_choice="one")
     assert one.accepts(put) and not one.accepts(get + put) and not one.accepts("")
@@ -454,7 +469,9 @@ def test_each_tool_has_its_tag(format: str) -> None:
 
 def test_an_argument_that_is_called_as_a_tool_is_refused_where_its_tag_would_begin_a_call() -> None:
     tools = [GET, Tool(name="put", parameters={"properties": {"Get": {"type": "string"}}})]
-    with pytest.raises(XMLToolsError, match="'Get' is the name of an argument and of a tool, whose calls begin with it"):
+    with pytest.raises(
+        XMLToolsError, match="'Get' is the name of an argument and of a tool, whose calls begin with it"
+    ):
         build_grammar(tools, "gbnf", dialect="tag_per_tool")
 
 
@@ -558,8 +575,10 @@ def test_an_example_in_a_form_that_no_grammar_writes_is_named_with_what_would_be
     own = replace(named("hermes"), example='<tool_call>{"arguments": {"n": 1}, "name": "get"}</tool_call>')
     with pytest.raises(XMLToolsError) as error:
         build_grammar(TOOLS, "gbnf", dialect=own)
-    assert "no grammar can be made for calls in 'hermes': a grammar would write '<tool_call>{\"name\"" in str(error.value)
-    assert "where its `example` has '<tool_call>{\"arguments\"" in str(error.value)
+    assert "no grammar can be made for calls in 'hermes': a grammar would write '<tool_call>{\"name\"" in str(
+        error.value
+    )
+    assert 'where its `example` has \'<tool_call>{"arguments"' in str(error.value)
 
 
 def test_relaxng_is_for_elements_only() -> None:

@@ -83,6 +83,7 @@ _MINIMAX = "]<]minimax[>["
 _TAGS = {_MINIMAX: [f"{_MINIMAX}<item>", f"{_MINIMAX}</item>", f"{_MINIMAX}<", f"{_MINIMAX}</", "<item>"]}
 """Tags in dialects that have a token before each."""
 
+
 @lru_cache
 def vocabulary_of(dialect: str | Dialect, names: tuple[str, ...] = (), keys: tuple[str, ...] = ()) -> Vocabulary:
     """Return a vocabulary to walk with: the pieces of Forge's, and the marks of a dialect, whole and cut.

@@ -139,9 +139,7 @@ def _check_for_marks(dialect: Dialect, given: Mapping[str, Any]) -> None:
         if word in given and dialect.body is not Body.TAGS:
             raise XMLToolsError(f"{word}: values in {dialect.name!r} have no CDATA sections; leave {word} out")
     if "end_tag_in_cdata" in given:
-        raise XMLToolsError(
-            f"end_tag_in_cdata: </tool> ends no call in {dialect.name!r}; leave end_tag_in_cdata out"
-        )
+        raise XMLToolsError(f"end_tag_in_cdata: </tool> ends no call in {dialect.name!r}; leave end_tag_in_cdata out")
     if given.get("tool_choice") == "arguments":
         raise XMLToolsError(
             f"tool_choice: 'arguments' is for readers of Forge's dialect; in {dialect.name!r} use 'named'"

@@ -24,7 +24,9 @@ def print_structural_tag(grammar: Grammar, options: Options) -> str:
     if found is None or found.excludes is None:
         form: dict[str, Any] = {"type": "grammar", "grammar": print_gbnf(grammar, options)}
     else:
-        bodies = [(start, print_gbnf(Grammar(body, grammar.rules, grammar.notes), options)) for start, body in found.rules]
+        bodies = [
+            (start, print_gbnf(Grammar(body, grammar.rules, grammar.notes), options)) for start, body in found.rules
+        ]
         form = {
             "type": "dispatch",
             "rules": [[start, {"type": "grammar", "grammar": body}] for start, body in bodies],

@@ -95,9 +95,7 @@ def style_of(form: WrittenForm, marks: tuple[str, ...], white_space: int | None)
     if form.quote:
         string = Fenced(Marked(marks), form.quote)
         name = partial(_bare_name, form)
-        return JsonStyle(
-            string, partial(marked, quote=form.quote), most, marks=marks, name=name, free_name=_NAME
-        )
+        return JsonStyle(string, partial(marked, quote=form.quote), most, marks=marks, name=name, free_name=_NAME)
     if form.python:
         return JsonStyle(Quoted(), to_python, most)
 
@@ -274,7 +272,9 @@ class JsonText:
         for each in properties_of(shape):
             if self._rules.has_values(each.shape):
                 value = self.value(each.shape, each.name)
-                members.append((series(Literal(each.name), self.space, Literal("="), self.space, value, self.space), each.required))
+                members.append(
+                    (series(Literal(each.name), self.space, Literal("="), self.space, value, self.space), each.required)
+                )
         return self._members(members)
 
     def by_type(self, place: str) -> dict[str, Node]:
