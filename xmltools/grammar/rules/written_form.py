@@ -154,7 +154,9 @@ def written_form(dialect: Dialect) -> WrittenForm:
 
 def _form_of(dialect: Dialect) -> WrittenForm | None:
     """Return the form of the example, if its parts, put together again, are read as the call that it is."""
-    cuts = (_cut(form, dialect.example.strip()) for form in dialect.forms if form.body in (Body.JSON, Body.PAIRS))
+    # Where calls begin as other text does, the text beside them could not be told from a call.
+    forms = (form for form in dialect.forms if form.body in (Body.JSON, Body.PAIRS) and not form.by_name)
+    cuts = (_cut(form, dialect.example.strip()) for form in forms)
     for found in cuts:
         if found is not None and not misread(found.sample("get"), dialect):
             counted = replace(found, is_counted=_COUNT.search(found.before + found.after) is not None)
