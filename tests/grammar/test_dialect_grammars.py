@@ -385,7 +385,7 @@ def test_harmony_begins_no_text_as_a_call_that_has_no_channel() -> None:
 @every_format
 def test_the_type_of_a_value_is_said_in_kimi_k3(format: str) -> None:
     kinds: dict[str, Any] = {"s": "a", "n": 1.5, "on": True, "no": None, "list": [1], "map": {"a": 1}}
-    anything = Tool(name="get", parameters={"properties": {each: {} for each in kinds}})
+    anything = Tool(name="get", parameters={"properties": {key: {} for key in kinds}})
     judged = judge([anything], "kimi_k3", format)
     for key, value in kinds.items():
         written = call("kimi_k3", "get", {key: value})

@@ -277,8 +277,8 @@ class Dialect:
     answers: tuple[str, ...] = ()
     """Of `turn_ends`, those after which all is text up to the next token or header: calls there are only shown."""
     around_text: tuple[str, ...] = ()
-    """Those of `turn_ends` that the model writes around its text and between its calls, within one reply. A grammar
-    lets it write these; the others are the engine's."""
+    """Those of `turn_ends` that the model writes around its text, and between its calls, within a reply. A grammar
+    allows these; the others end the reply in the engine."""
     leftovers: tuple[str, ...] = ()
     """Tokens that are not text where they come without a call, in addition to those that `strays` finds by itself."""
     frame: tuple[str, ...] = ()

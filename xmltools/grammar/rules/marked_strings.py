@@ -68,7 +68,7 @@ def value_marks(form: Dialect) -> tuple[str, ...]:
 
 
 def shortened(mark: str, *others: str) -> str:
-    """Return what a mark begins with, if that is unlike all other text; the `others` are marks that begin otherwise.
+    """Return what a mark begins with, if that is unlike all other text; `others` are marks that begin in other ways.
 
     What a grammar looks out for makes it larger, character by character.
     """

@@ -113,7 +113,7 @@ def _in_dialect(tools: Sequence[Tool], options: Options, backend: Backend) -> tu
         rules["call"] = one
         builder.grammar.root = _bare_root(builder, options, builder.bare(Reference("call"), most))
         return builder.grammar, issues
-    in_block = options.dialect.many and options.dialect.closer != ""
+    in_block = options.dialect.many and (options.dialect.closer != "" or builder.form.is_list)
     if in_block:  # it is blocks that are counted, and there is one of them
         rules["each"] = one
         one = Reference("each")
