@@ -243,5 +243,5 @@ def test_a_later_version_counts_only_where_the_table_says_so() -> None:
 
 
 def test_the_rules_have_a_row_for_each_dialect() -> None:
-    rows = re.findall(r"^\| `(\w+)` \| (.*) \|", RULES.read_text(encoding="utf-8"), re.MULTILINE)
+    rows = re.findall(r"^\| `(\w+)` \| (.*) \|", RULES.read_text(encoding="utf-8").split("\n## ")[0], re.MULTILINE)
     assert sorted(name for name, _ in rows) == sorted(each.name for each in dialects.all())
