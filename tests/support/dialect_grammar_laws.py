@@ -38,6 +38,7 @@ __all__ = [
     "DIALECTS",
     "FORMATS",
     "OTHERS",
+    "REFUSED",
     "SAMPLE_TOOLS",
     "framed",
     "judge",
@@ -50,7 +51,10 @@ DIALECTS = (
     *("hermes", "qwen3_coder", "glm", "minimax_m2", "invoke", "dsml", "mistral", "llama3_json"),
     *("kimi_k2", "kimi_k3", "gemma", "harmony", "cohere", "minimax_m3"),
 )
-OTHERS = tuple(each.name for each in all_dialects() if each.body is not Body.ELEMENTS and each.name not in DIALECTS)
+REFUSED = ("sarashina", "functionary", "react", "mirothinker")
+"""Dialects without grammars: their calls are a list in Python, begin as other text does, or are elements of other names
+than Forge's."""
+OTHERS = tuple(each.name for each in all_dialects() if each.name not in ("forge", *DIALECTS, *REFUSED))
 """Dialects that have grammars too, as they are built of the same parts."""
 FORMATS = ("gbnf", "lark", "structural_tag")
 

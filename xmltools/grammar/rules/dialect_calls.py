@@ -344,8 +344,10 @@ class DialectCalls(Rules):
     def _nested(self, shape: ArrayShape | ObjectShape, place: str) -> Node:
         if id(shape) not in self._names:
             own = self._names[id(shape)] = self.json_name()
-            make = self._items if isinstance(shape, ArrayShape) else self._members
-            self.fill(own, partial(make, shape, place))
+            if isinstance(shape, ArrayShape):
+                self.fill(own, partial(self._items, shape, place))
+            else:
+                self.fill(own, partial(self._members, shape, place))
         return Reference(self._names[id(shape)])
 
     def _element(self, name: str, shape: Shape, place: str) -> Node:

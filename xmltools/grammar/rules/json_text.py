@@ -185,7 +185,9 @@ class JsonText:
         if not low and high is None:
             return self._any_string
         escapes = self._rules.backend.expressions or max(low, high or 0) <= MAX_ESCAPES
-        return self._rules.lexeme(self._style.string.quoted(low, high, escapes=escapes), "jsonbounded")
+        strings = self._style.string
+        assert isinstance(strings, Quoted)  # between other marks they are constrained
+        return self._rules.lexeme(strings.quoted(low, high, escapes=escapes), "jsonbounded")
 
     def _scalar(self, shape: ScalarShape, place: str) -> Node:
         self._others(shape, place, NUMBER_WORDS)

@@ -111,7 +111,7 @@ def _around_marks(dialect: Dialect, tags: tuple[str, ...], reasoning: tuple[str,
     marks += [reasoning[1]] if reasoning else []
     openers = [sequence(_any_case(f"<{tag}"), chars(_TAG_ENDS + "/")) for tag in tags]
     barred = [sequence(ANYTHING, choice(any_of(marks), *openers), ANYTHING)]
-    first = [literal(form.opener.strip()) for form in dialect.forms if form.is_first]
+    first: list[Regular] = [literal(form.opener.strip()) for form in dialect.forms if form.is_first]
     first += [chars("{[")] if dialect.is_bare else []  # a reply that begins as JSON does may be a call
     if first:  # no word says where a text begins
         barred.append(sequence(star(chars(SPACES)), choice(*first), ANYTHING))
