@@ -23,6 +23,13 @@ CALL = xt.ToolCall(id="1", name="Tool", arguments={"Key": "Value"})
 BARE = ("llama3_json", "pythonic", "tag_per_tool")
 """Dialects without delimiters: their templates have to say more."""
 WRITTEN = [each for each in dialects.all() if (each.written is not None or each is FORGE) and each.name not in BARE]
+FRAMED = {"ernie": "hermes"}
+"""Dialects that differ from another one only in what stands around text."""
+
+
+def meant(dialect: Dialect) -> Dialect:
+    """The dialect that a template tells which only writes calls."""
+    return dialects.named(FRAMED.get(dialect.name, dialect.name))
 
 
 def written(dialect: Dialect) -> list[str]:
@@ -37,21 +44,24 @@ def template_of(dialect: Dialect) -> str:
 
 @pytest.mark.parametrize("dialect", WRITTEN, ids=lambda each: each.name)
 def test_a_template_that_writes_calls_as_a_record_says_is_of_that_dialect(dialect: Dialect) -> None:
-    assert told_by(template_of(dialect)) is dialect
+    assert told_by(template_of(dialect)) is meant(dialect)
+    assert told_by(template_of(dialect) + "".join(dialect.frame)) is dialect
 
 
 @pytest.mark.parametrize("dialect", dialects.all(), ids=lambda each: each.name)
 def test_an_example_is_of_no_other_dialect(dialect: Dialect) -> None:
-    assert told_by(dialect.example) in (dialect, None)
+    assert told_by(dialect.example) in (meant(dialect), None)
 
 
 @pytest.mark.parametrize("dialect", WRITTEN, ids=lambda each: each.name)
 def test_strings_and_constants_are_put_together(dialect: Dialect) -> None:
     pieces = [json.dumps(piece, ensure_ascii=False) for piece in written(dialect)]
-    assert told_by(f"{{%- if calls -%}}{{{{- {' ~ call.x | string + '.join(pieces)} -}}}}{{%- endif -%}}") is dialect
+    assert told_by(f"{{%- if calls -%}}{{{{- {' ~ call.x | string + '.join(pieces)} -}}}}{{%- endif -%}}") is meant(
+        dialect
+    )
     names = "".join(f"{{%- set part{number} = {piece} %}}\n" for number, piece in enumerate(pieces))
     parts = "{{- call['x'] }}".join(f"{{{{- part{number} }}}}" for number in range(len(pieces)))
-    assert told_by(names + parts) is dialect
+    assert told_by(names + parts) is meant(dialect)
 
 
 JSON = """{%- for call in message.tool_calls %}
@@ -72,7 +82,8 @@ TEMPLATES = {
         "\n</tool_call>\n{{- end }}",
     ],
     "granite": [json_template("<|tool_call|>[", "]")],
-    "nemotron_nano": [json_template("<TOOLCALL>[", "]</TOOLCALL>")],
+    "nemotron_nano": [json_template("<TOOLCALL>[", "]</TOOLCALL>"), json_template("<tool_calls>[", "]</tool_calls>")],
+    "ernie": [json_template("<tool_call>\n", "\n</tool_call>") + "<response>\n{{ message.content }}\n</response>"],
     "phi4mini": [json_template(" functools[", "]")],
     "mistral": ["{{ '[TOOL_CALLS][' + calls + ']' }}", "[TOOL_CALLS]{{ c.name }}[ARGS]{{ c.arguments }}"],
     "gigachat3": [
@@ -142,7 +153,6 @@ UNTOLD = [
     "Write a call in <tool_call></tool_call>.",
     "<tool_call>{{ name }}<with>{{ key }}</with></tool_call>",
     # delimiters that several dialects have
-    json_template("<tool_calls>[", "]</tool_calls>"),
     "{{ '<|python_tag|>' + call }}<|eot_id|>",
     "<tool_call><function={{ f }}><parameter={{ k }}>\nvalue</parameter></function></tool_call>",
     # those of two

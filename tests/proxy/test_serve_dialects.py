@@ -408,8 +408,8 @@ def test_settings_that_contradict_a_dialect_are_refused() -> None:
         Settings(dialect=3)  # type: ignore[arg-type]
     with pytest.raises(XMLToolsError, match="a grammar goes with a prompt of ours only"):
         Settings(dialect="glm", engine="vllm", prompt="upstream")
-    with pytest.raises(XMLToolsError, match="no grammar can be made for calls in 'tag_per_tool'"):
-        Settings(dialect="tag_per_tool", engine="vllm")
+    with pytest.raises(XMLToolsError, match="no grammar can be made for calls in 'functionary'"):
+        Settings(dialect="functionary", engine="vllm")
     with pytest.raises(XMLToolsError, match=r"not known how prompts.*prompt='upstream'.*hermes"):
         Settings(dialect="cohere")
     with pytest.raises(XMLToolsError, match="only calls in Forge's dialect name servers"):

@@ -39,14 +39,19 @@ def of_vocabulary(tokens: Collection[str], known: Iterable[Dialect]) -> Dialect 
             if any(each in form.opener for each in held) and has.issuperset(
                 each for each in pieces if _TOKEN.fullmatch(each)
             ):
-                found.append((dialect, held))
+                is_whole = form.is_sure and held == pieces  # all its delimiters are tokens
+                found.append((dialect, held | frozenset([""] if is_whole else [])))
     return _most_specific(found)
 
 
 def _most_specific(found: list[tuple[Dialect, frozenset[str]]]) -> Dialect | None:
-    """Return the dialect whose delimiters include those of all others; None if there is no such one."""
+    """Return the dialect whose delimiters include those of all others, but for those that differ only in what stands
+    around text, of which there is nothing; None if there is no such one."""
     for dialect, parts in found:
-        if all(other is dialect or others < parts for other, others in found):
+        if all(
+            other is dialect or others < parts or (others == parts and not parts.issuperset(other.frame))
+            for other, others in found
+        ):
             return dialect
     return None
 
@@ -85,7 +90,7 @@ def _evidence(dialect: Dialect, text: str) -> frozenset[str]:
         if marks and all(_is_in(text, mark) for mark in marks) and (form.is_sure or _is_own(form, text)):
             found.update(marks)
             found.update(_layout(form, text))
-    return frozenset(found)
+    return frozenset(found.union(each for each in dialect.frame if found and each in text))
 
 
 def _is_in(text: str, mark: str) -> bool:

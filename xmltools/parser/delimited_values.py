@@ -199,7 +199,8 @@ def _shows_end(block: Block, found: Delimiter) -> bool:
 
 def _ends_call(block: Block, at: int) -> bool:
     """Does what is at `at` show that a call has ended before it?"""
-    after = "closer name fillers" if block.dialect.closer or block.pairs.name else "opener"
+    is_inside = block.pairs.end and (block.dialect.closer or block.pairs.name)
+    after = "closer name fillers" if is_inside else "opener"
     return bool(follows(block, at, f"{after} turn_ends", is_cut=False))
 
 
