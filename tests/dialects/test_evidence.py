@@ -56,9 +56,8 @@ def test_an_example_is_of_no_other_dialect(dialect: Dialect) -> None:
 @pytest.mark.parametrize("dialect", WRITTEN, ids=lambda each: each.name)
 def test_strings_and_constants_are_put_together(dialect: Dialect) -> None:
     pieces = [json.dumps(piece, ensure_ascii=False) for piece in written(dialect)]
-    assert told_by(f"{{%- if calls -%}}{{{{- {' ~ call.x | string + '.join(pieces)} -}}}}{{%- endif -%}}") is meant(
-        dialect
-    )
+    joined = " ~ call.x | string + ".join(pieces)
+    assert told_by(f"{{%- if calls -%}}{{{{- {joined} -}}}}{{%- endif -%}}") is meant(dialect)
     names = "".join(f"{{%- set part{number} = {piece} %}}\n" for number, piece in enumerate(pieces))
     parts = "{{- call['x'] }}".join(f"{{{{- part{number} }}}}" for number in range(len(pieces)))
     assert told_by(names + parts) is meant(dialect)
