@@ -40,8 +40,7 @@ def result_starts(dialect: str, names: Iterable[str]) -> list[str]:
 def _fixed(start: str) -> str:
     """Return the beginning of a mark up to what differs, or to a token after the name, which may be no text."""
     head, name, rest = start.partition("{name}")
-    fixed = head.partition("{")[0]
-    return f"{head}{name}{_VARIES.split(rest)[0]}" if name and fixed == head else fixed
+    return f"{head}{name}{_VARIES.split(rest)[0]}" if name else head.partition("{")[0]
 
 
 def _written(dialect: str) -> Dialect:
