@@ -32,8 +32,8 @@ UNMARKED = [
     name for name in WRITTEN if xt.render_result(xt.ToolResult(call_id="1", name="f", content="x"), dialect=name) == "x"
 ]
 """Results are nothing but their content there."""
-MARKED = [each for each in WRITTEN if each not in (*BARE, "tag_per_tool")]
-"""Calls begin with marks that are always the same."""
+MARKED = [each.name for each in dialects.known() if each.name in WRITTEN and each.name not in (*BARE, "tag_per_tool")]
+"""Calls begin with marks that are always the same, and are read without being asked for by name."""
 MODELS = {name: model for name in WRITTEN for model in dialects.ids_of(name)[:1]}
 in_each = pytest.mark.parametrize("dialect", WRITTEN)
 in_each_known = pytest.mark.parametrize("dialect", [name for name in WRITTEN if not dialects.named(name).by_name])
