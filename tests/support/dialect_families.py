@@ -175,6 +175,8 @@ GROWING = {
     "tags of tools in a value": ("tag_per_tool", TAGS, "\n<w><p>"),
     "ends of tools in a value": ("tag_per_tool", TAGS, "</p></w>"),
     "end tags of tools": ("tag_per_tool", TAGS, "</w> "),
+    "ends of tools in sections of a value": ("tag_per_tool", TAGS, "<o><![CDATA[</w> "),
+    "ends of tools after sections of a value": ("tag_per_tool", TAGS, "<o><![CDATA[]]></w> "),
     "text in tools": ("tag_per_tool", "<w>", "x</p>"),
     "tags of tools in capitals": ("tag_per_tool", "", "<W><a>"),
     "numbered items": ("tag_per_tool", "<w><x>", "<0>a</0>"),
