@@ -94,24 +94,20 @@ def _choose_end(block: Block, leaf: Leaf, text: str) -> int | None:
     return opener if opener >= 0 else len(text)
 
 
-_BETWEEN: Final = re.compile(rf"[{SPACES}]*\n[\s\S]{{0,200}}")
+_BETWEEN: Final = re.compile(rf"[{SPACES}]*\n[^<]{{0,200}}(?:<[^<>]{{0,100}}(?=<))?")
 _LAST_TAG: Final = re.compile(rf"</([^{SPACES}<>/]+)>[^<]{{0,300}}\Z")
 
 
 def _find_call(block: Block, leaf: Leaf, text: str) -> int | None:
-    """The place of the call after the end tag of the leaf, if that was the first markup in it, or right after the first
-    `]]>` of its section (protocol, 7.1a)."""
-    split = block.repairs.get((Code.UNSPLIT_CDATA_END, leaf.start)) if len(leaf.sections) % 2 else None
-    place = (split.offset + len("]]>") if split else leaf.literal) - block.start
+    """The place of the call after the end tag of the leaf, if that was the first markup in it (protocol, 7.1a)."""
+    place = leaf.literal - block.start
     tag = read_end_tag(text, place) if place >= 0 else NO
     found = _BETWEEN.match(text, tag.end) if tag and tag.name == leaf.tag else None
     last = found and _LAST_TAG.search(text)
     if not (found and last and block.names_block(last[1])):
         return None
-    place = found.start()
-    while (place := text.find("<", place, found.end())) >= 0 and not block.begins_block(place):
-        place += 1
-    if place < 0:
+    place = found.end()
+    if not block.begins_block(place):
         return None
     block.reading.is_unsure = True
     block.meet_opener(block.start + place)
