@@ -41,7 +41,7 @@ from xmltools.proxy.server import ServeConfig, create_app, run, run_app
 from xmltools.proxy.server.network import Request, Response
 from xmltools.render.dialect_calls import write_calls
 
-LIVE = Settings(live_arguments=True)
+LIVE = Settings(dialect="forge", live_arguments=True)
 """Calls are sent as they are written, so that there are chunks whose age can be told."""
 HOST = "127.0.0.1"
 PATH = "/v1/chat/completions"

@@ -16,10 +16,12 @@ from proxy.running import running
 
 from agents_cli.agents import AGENTS, Agent, Ran, install
 from agents_cli.upstream import Plan, Prompt, call
+from xmltools.proxy.bridge import Settings
 from xmltools.proxy.server import ServeConfig, create_app
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the commands are those of a POSIX shell")
 SECRET = "the parrot is blue"
+FORGES = Settings(dialect="forge")
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +64,7 @@ class Desk:
     def run(self, reply: Callable[[Prompt], str], task: str, *more: str) -> tuple[Ran, Plan]:
         """Let the agent do a task while the model replies so; return what it printed, and what the model was shown."""
         plan = Plan(reply)
-        with running(plan.app) as upstream, running(create_app(ServeConfig(upstream=upstream))) as url:
+        with running(plan.app) as upstream, running(create_app(ServeConfig(upstream=upstream, settings=FORGES))) as url:
             ran = self.agent.run(self.bins, self.home, self.work, url, task, *more)
         assert not plan.failures, (plan.failures, ran)
         return ran, plan

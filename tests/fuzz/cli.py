@@ -38,7 +38,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
-from support.dialect_grammar_laws import DIALECTS, FORMATS
+from support.dialect_grammar_laws import DIALECTS, FORMATS, OTHERS
 from support.dialect_texts import KINDS
 from support.engines import llama_judge
 from support.written import WRITTEN
@@ -226,7 +226,7 @@ def _written(session: Session, part: str, seconds: float | None) -> None:
 
 def _walks(session: Session, part: str, seconds: float | None) -> None:
     options = session.options
-    for dialect in (each for each in DIALECTS if each in (options.dialect or DIALECTS)):
+    for dialect in (each for each in (*DIALECTS, *OTHERS) if each in (options.dialect or DIALECTS)):
         for format in FORMATS:
             start = time.monotonic()
             done = walked.try_walks(session.pool, dialect, format, options.seed, options.walks)

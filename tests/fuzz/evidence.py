@@ -17,7 +17,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from support.dialect_grammar_laws import DIALECTS, FORMATS
+from support.dialect_grammar_laws import DIALECTS, FORMATS, OTHERS
 from support.dialect_texts import KINDS
 from support.nearly_clean import law_plain_reply
 from support.schema_laws import LAWS as SCHEMA_LAWS
@@ -166,7 +166,7 @@ _ABOUT = {
     **{f"written {name}": "calls written in the dialect and read back, or refused" for name in WRITTEN},
     **{
         f"walks {name} {format}": f"replies that {_ENGINES[format]} writes with such a grammar: text and valid calls"
-        for name in DIALECTS
+        for name in (*DIALECTS, *OTHERS)
         for format in FORMATS
     },
     "broken": "replies with one broken thing: no call carries markup that is not its own, none runs that is only "

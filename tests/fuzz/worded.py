@@ -7,6 +7,7 @@ dialects that it can't write yet get a `Writing` here.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -98,11 +99,38 @@ _WRITINGS = {
     "cohere": Writing(start="<|START_ACTION|>[", end="]<|END_ACTION|>", between=", "),
     "phi4mini": Writing(start="functools[", end="]", between=", "),
     "apertus": Writing(start="<|tools_prefix|>[", end="]<|tools_suffix|>", between=", "),
+    "sarashina": Writing(start="<|tool_calls|>[", end="]", between=", "),
     "gigachat3": Writing(call_start="<|function_call|>"),
     "internlm2": Writing(call_start="<|action_start|><|plugin|>", call_end="<|action_end|>"),
     "minicpm5": Writing(),
-    "hunyuan": Writing(start="<tool_calls>\n", end="\n</tool_calls>"),
+    "plamo3": Writing(
+        start="<|plamo:begin_tool_requests:plamo|>",
+        end="<|plamo:end_tool_requests:plamo|>",
+        between="",
+        call_start="<|plamo:begin_tool_request:plamo|>",
+        call_end="<|plamo:end_tool_request:plamo|>",
+        name="{name}<|plamo:end_tool_name:plamo|><|plamo:begin_tool_arguments:plamo|><|plamo:constrain|>json",
+    ),
+    "solar_open2": Writing(after_name="\n", call_start="<|tool_call:start|>", call_end="<|tool_call:end|>"),
     "k2_horizon": Writing(start="<ifm|tool_calls>\n", end="\n</ifm|tool_calls>"),
+    "muse": Writing(
+        call_start="<|start|>assistant to=tool<|message|><atem:function_calls>\n",
+        call_end="\n</atem:function_calls><|eom|>",
+        between="",
+        after_name="\n",
+        after_value="\n",
+    ),
+    "beam": Writing(
+        between="",
+        call_start="<|start|>assistant to=",
+        name="{name}<|channel|>analysis <|constrain|>xml",
+        around_value="\n",
+    ),
+    "inkling": Writing(
+        call_start="<|message_model|>tool<|content_invoke_tool_json|>", call_end="<|end_message|>", between=""
+    ),
+    "react": Writing(call_start="Action: "),
+    "tool_code": Writing(start="```tool_code\n", end="\n```\n"),
     "step3": Writing(
         start="<｜tool_calls_begin｜>\n",
         end="\n<｜tool_calls_end｜>",
@@ -126,6 +154,8 @@ def layouts(name: str) -> tuple[Layout, ...]:
         return (Layout(between="\n\n"),)
     if name == "minimax_m3":
         return (Layout(f"{_M3}<tool_call>\n", f"\n{_M3}</tool_call>"),)
+    if name == "mirothinker":
+        return (Layout(),)
     dialect = _record(name)
     form = dialect.written
     assert form is not None and form.writing is not None
@@ -144,6 +174,12 @@ def _write(name: str, call: ToolCall) -> str | None:
     if name == "minimax_m3":
         inside = "".join(_in_m3(key, value) for key, value in call.arguments.items())
         return f'{_M3}<invoke name="{call.name}">{inside}{_M3}</invoke>'
+    if name == "mirothinker":
+        said = json.dumps(call.arguments, ensure_ascii=False)
+        return (
+            f"<use_mcp_tool>\n<server_name>local</server_name>\n<tool_name>{call.name}</tool_name>\n"
+            f"<arguments>\n{said}\n</arguments>\n</use_mcp_tool>"
+        )
     try:
         text = render_call(call, _TOOL_OF[call.name], dialect=_record(name))
     except XMLToolsError:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from support import grammar_values
-from support.dialect_grammar_laws import DIALECTS, FORMATS, OTHERS, SAMPLE_TOOLS, Trial, judge, local
+from support.dialect_grammar_laws import DIALECTS, FORMATS, OTHERS, SAMPLE_TOOLS, Trial, framed, judge, local
 from support.dialect_marks import write
 from support.often import share
 
@@ -60,7 +60,10 @@ def form_of(dialect: str) -> Dialect:
 
 
 def call(dialect: str, name: str, arguments: dict[str, Any], gap: str = "") -> str:
-    return write(form_of(dialect), name, arguments, gap)
+    """Return a call as the record says it, or, where its example has more than that, as the example is."""
+    if dialect in ("hermes", "qwen3_coder", "glm", "minimax_m2", "invoke", "dsml", "mistral", "llama3_json"):
+        return write(form_of(dialect), name, arguments, gap)
+    return framed(dialect, name, arguments, gap)
 
 
 # Tools whose arguments have several forms
@@ -209,6 +212,8 @@ def is_simple(value: Any) -> bool:
 def test_calls_that_break_the_schema_are_refused(
     dialect: str, format: str, name: str, arguments: dict[str, Any]
 ) -> None:
+    if dialect == "minimax_m3" and arguments == {"list": [1]}:
+        pytest.skip("an item that is an element is text")
     assert not engine(dialect, format).accepts(call(dialect, name, arguments))
 
 
@@ -225,7 +230,9 @@ def test_a_call_that_is_cut_off_is_refused(dialect: str, format: str) -> None:
 @every_format
 def test_what_is_no_text_is_refused_as_text(dialect: str, format: str) -> None:
     judged, known = engine(dialect, format), named(dialect)
-    marks = [*known.turn_ends, *(f"<{tag}>" for tag in known.reasoning), *(form.opener for form in known.forms)]
+    ends = [end for end in known.turn_ends if end not in (*known.around_text, *known.thought_ends)]
+    openers = [form.opener for form in known.forms if not form.is_first]
+    marks = [*ends, *(f"<{tag}>" for tag in known.reasoning), *openers, *(start for start, _ in known.thoughts)]
     marks += [form.pairs.name for form in known.forms if form.pairs and form.pairs.bare]
     whole = call(dialect, "get", {"n": 5})
     for text in (*(f"a {mark} b" for mark in marks), f"`{whole}`", f"\\{whole}"):
@@ -272,9 +279,11 @@ def test_calls_are_counted_also_within_a_section(dialect: str, format: str) -> N
     judged = engine(dialect, format, max_calls=2)
     form, one = form_of(dialect), call(dialect, "get", {"n": 5})
     if form.many and form.closer:
-        inside = one[len(form.opener) : -len(form.closer)]
-        assert judged.accepts(f"{form.opener}{inside * 2}{form.closer}")
-        assert not judged.prefix(f"{form.opener}{inside * 3}")
+        is_list = written_form(named(dialect)).is_list
+        start, end, comma = ("[", "]", ",") if is_list else ("", "", "")
+        inside = one[len(form.opener + start) : len(one) - len(end + form.closer)]
+        assert judged.accepts(f"{form.opener}{start}{comma.join([inside] * 2)}{end}{form.closer}")
+        assert not judged.prefix(f"{form.opener}{start}{comma.join([inside] * 3)}")
         assert not judged.prefix(one * 2)
     else:
         assert judged.accepts(one * 2)
@@ -308,18 +317,169 @@ def test_reasoning_may_come_first(dialect: str, format: str) -> None:
     assert inside.accepts(f"so</{tag}>{whole}") and not inside.accepts(whole)
 
 
+@pytest.mark.parametrize(
+    ("dialect", "reasoning", "thought"),
+    [
+        ("mistral", "THINK", "[THINK]so[/THINK]"),
+        ("mistral", "[THINK]", "[THINK]so[/THINK]"),
+        ("cohere", "START_THINKING", "<|START_THINKING|>so<|END_THINKING|>"),
+        ("harmony", "<|channel|>analysis<|message|>", "<|channel|>analysis<|message|>so<|end|><|start|>assistant"),
+        ("kimi_k3", "<|open|>think<|sep|>", "<|open|>think<|sep|>so<|close|>think<|sep|>"),
+        ("gemma", "<|channel>thought", "<|channel>thought\nso\n<channel|>"),
+        ("minimax_m3", "mm:think", "<mm:think>so</mm:think>"),
+    ],
+)
+@pytest.mark.parametrize("choice", ["auto", "one"])
 @every_format
-def test_reasoning_between_a_dialects_own_marks(format: str) -> None:
-    whole = call("mistral", "get", {"n": 5})
-    judged = engine("mistral", format, reasoning="THINK")
-    assert judged.accepts(f"[THINK]so[/THINK]{whole}") and judged.accepts(whole)
-    assert not engine("mistral", format).accepts("[THINK]so[/THINK]")
+def test_reasoning_between_a_dialects_own_marks(
+    dialect: str, reasoning: str, thought: str, format: str, choice: str
+) -> None:
+    whole = call(dialect, "get", {"n": 5})
+    judged = engine(dialect, format, reasoning=reasoning, tool_choice=choice)
+    assert judged.accepts(f"{thought}{whole}") and judged.accepts(whole)
+    assert not engine(dialect, format).accepts(thought)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "start", "end"),
+    [
+        ("harmony", "<|channel|>final<|message|>", "<|end|>"),
+        ("cohere", "<|START_RESPONSE|>", "<|END_RESPONSE|>"),
+        ("kimi_k3", "<|open|>response<|sep|>", "<|close|>response<|sep|>"),
+    ],
+)
+@every_format
+def test_tokens_that_a_model_writes_around_its_text_are_allowed(
+    dialect: str, start: str, end: str, format: str
+) -> None:
+    judged, whole = engine(dialect, format), call(dialect, "get", {"n": 5})
+    for reply in (f"{start}I look.{end}", f"{start}I look.{end}{whole}", f"{start}{end}{whole}"):
+        assert judged.accepts(reply)
+        read = parse(reply, TOOLS, dialect=dialect)
+        assert read.text == ("I look." if "look" in reply else "") and all(each.clean for each in read.calls)
+    assert engine(dialect, format, tool_choice="one").accepts(f"{start}{end}{whole}")
+
+
+NUMBERED = [("kimi_k2", "functions.get:0"), ("kimi_k3", 'index="0"'), ("cohere", '"tool_call_id": "0"')]
+
+
+@pytest.mark.parametrize(("dialect", "counted"), NUMBERED)
+@every_format
+def test_calls_are_numbered(dialect: str, counted: str, format: str) -> None:
+    whole, judged = (
+        call(dialect, "get", {"n": 5}).replace('"tool_call_id":"', '"tool_call_id": "'),
+        engine(dialect, format),
+    )
+    assert counted in whole
+    for number in ("1", "12"):
+        again = whole.replace(counted, counted.replace("0", number))
+        assert judged.accepts(again) and parse(again, TOOLS, dialect=dialect).calls[0].clean
+    assert not judged.accepts(whole.replace(counted, counted.replace("0", "x")))
+
+
+def test_harmony_begins_no_text_as_a_call_that_has_no_channel() -> None:
+    judged = engine("harmony", "structural_tag")
+    assert judged.accepts("I send it to=him") and not judged.prefix(" to=functions.get")
+
+
+@every_format
+def test_the_type_of_a_value_is_said_in_kimi_k3(format: str) -> None:
+    kinds: dict[str, Any] = {"s": "a", "n": 1.5, "on": True, "no": None, "list": [1], "map": {"a": 1}}
+    anything = Tool(name="get", parameters={"properties": {key: {} for key in kinds}})
+    judged = judge([anything], "kimi_k3", format)
+    for key, value in kinds.items():
+        written = call("kimi_k3", "get", {key: value})
+        assert judged.accepts(written)
+        assert parse(written, [anything], dialect="kimi_k3").calls[0].arguments == {key: value}
+    assert not judged.accepts(call("kimi_k3", "get", {"n": 1.5}).replace("number", "boolean"))
+
+
+NESTED = Tool(
+    name="put",
+    parameters={
+        "properties": {
+            "box": {
+                "type": "object",
+                "properties": {"w": {"type": "integer"}, "tags": {"type": "array", "items": {"type": "string"}}},
+                "required": ["w"],
+            },
+            "free": {"type": "object", "additionalProperties": {"type": "integer"}},
+        }
+    },
+)
+
+
+@every_format
+def test_objects_and_lists_are_elements_in_minimax_m3_and_free_names_are_json(format: str) -> None:
+    judged = judge([NESTED], "minimax_m3", format)
+    arguments: dict[str, Any] = {"box": {"w": 1, "tags": ["a", "<b>]"]}}
+    assert judged.accepts(call("minimax_m3", "put", arguments))
+    assert judged.accepts(call("minimax_m3", "put", {"free": '{"x y": 1}'}))
+    assert not judged.accepts(call("minimax_m3", "put", {"box": {"tags": ["a"]}}))
+    assert not judged.accepts(call("minimax_m3", "put", {"free": {"x": 1}}))
+    assert not judged.accepts(call("minimax_m3", "put", {"free": '{"x": "a"}'}))
+
+
+@pytest.mark.parametrize("dialect", ["pythonic", "lfm2", "gemma"])
+@every_format
+def test_values_are_written_in_the_notation_of_the_dialect(dialect: str, format: str) -> None:
+    arguments: dict[str, Any] = {"box": {"w": 1, "tags": ["a", "b"]}}
+    judged = judge([NESTED, GET], dialect, format)
+    assert judged.accepts(call(dialect, "put", arguments)) and judged.accepts(
+        call(dialect, "get", {"n": 1, "on": True})
+    )
+    assert not judged.accepts(call(dialect, "put", {"box": {"w": "1"}}))
+    assert not judged.accepts(call(dialect, "get", {"n": 1, "s": None}))
+
+
+@pytest.mark.parametrize(
+    ("dialect", "name"), [("pythonic", "a-b"), ("gemma", "a:b"), ("minimax_m3", "a>b"), ("tag_per_tool", "a b")]
+)
+def test_an_argument_that_no_call_can_name_is_refused(dialect: str, name: str) -> None:
+    tool = Tool(name="get", parameters={"properties": {name: {"type": "string"}}})
+    with pytest.raises(XMLToolsError, match=f"no name for an argument that a call in '{dialect}' could say"):
+        build_grammar(tool, "gbnf", dialect=dialect)
+
+
+# A tag for each tool
+
+
+@every_format
+def test_each_tool_has_its_tag(format: str) -> None:
+    judged = judge(TOOLS, "tag_per_tool", format)
+    get, put = "<get>\n<n>5</n>\n<s>a &lt; b</s>\n</get>", "<put><mode>fast</mode><list><item>a</item></list></put>"
+    for reply in ("", "a < b <i>", get, put, f"Text.\n\n{get}\n{put} end", "<put></put>"):
+        assert judged.accepts(reply), reply
+        assert all(each.clean for each in parse(reply, TOOLS, dialect="tag_per_tool").calls)
+    for reply in (
+        "<get>",
+        "<get></get>",
+        "<get><n>x</n></get>",
+        "<get><n>5</n></put>",
+        "<GET>",
+        "<get/>",
+        "get\n<n>5</n>",
+    ):
+        assert not judged.accepts(reply), reply
+    one = judge(TOOLS, "tag_per_tool", format, tool_choice="one")
+    assert one.accepts(put) and not one.accepts(get + put) and not one.accepts("")
+    some = judge(TOOLS, "tag_per_tool", format, tool_choice="required", max_calls=2)
+    assert some.accepts(f"a {put}{get}") and not some.accepts("a") and not some.prefix(put * 3)
+
+
+def test_an_argument_that_is_called_as_a_tool_is_refused_where_its_tag_would_begin_a_call() -> None:
+    tools = [GET, Tool(name="put", parameters={"properties": {"Get": {"type": "string"}}})]
+    with pytest.raises(
+        XMLToolsError, match="'Get' is the name of an argument and of a tool, whose calls begin with it"
+    ):
+        build_grammar(tools, "gbnf", dialect="tag_per_tool")
 
 
 @every_dialect
 def test_white_space_between_marks_has_a_limit(dialect: str) -> None:
     text = call(dialect, "get", {"n": 5}, " " * 21)
-    if text.strip() != call(dialect, "get", {"n": 5}):
+    is_inside = dialect in ("kimi_k2", "gemma", "harmony", "cohere")  # there is no room but in JSON, which has less
+    if text.strip() != call(dialect, "get", {"n": 5}) and not is_inside:
         assert not engine(dialect, "gbnf").accepts(text)
         assert engine(dialect, "gbnf", white_space=100).accepts(text)
 
@@ -332,7 +492,10 @@ def test_white_space_between_marks_has_a_limit(dialect: str) -> None:
         ("glm", {"tool_choice": "arguments", "name": "get"}, "tool_choice: 'arguments' .* in 'glm' use 'named'"),
         ("hermes", {"order": "any"}, "order: arguments in 'hermes' are JSON, .* leave order out"),
         ("llama3_json", {"lazy": True}, "lazy: a call in 'llama3_json' has no mark"),
-        ("gemma", {}, "dialect: no grammar can be made for calls in 'gemma'; there are: forge, hermes, "),
+        ("tag_per_tool", {"lazy": True}, "lazy: a call in 'tag_per_tool' has no mark"),
+        ("tag_per_tool", {"end_tag_in_cdata": False}, "end_tag_in_cdata: </tool> ends no call in 'tag_per_tool'"),
+        ("kimi_k2", {"order": "any"}, "order: arguments in 'kimi_k2' are JSON, .* leave order out"),
+        ("harmony", {"reasoning": "<b>"}, r"reasoning: expected .* or '<\|channel\|>analysis<\|message\|>', got '<b>'"),
         ("qwen", {}, "dialect: expected the name of a dialect, got 'qwen'; did you mean"),
     ],
 )
@@ -409,10 +572,13 @@ def test_an_example_that_is_no_such_call_is_named_with_what_it_is_read_as(exampl
 
 
 def test_an_example_in_a_form_that_no_grammar_writes_is_named_with_what_would_be_written() -> None:
+    own = replace(named("hermes"), example='<tool_call>{"arguments": {"n": 1}, "name": "get"}</tool_call>')
     with pytest.raises(XMLToolsError) as error:
-        build_grammar(TOOLS, "gbnf", dialect="cohere")
-    assert "no grammar can be made for calls in 'cohere': a grammar would write '<|START_ACTION|>{" in str(error.value)
-    assert "where its `example` has '<|START_ACTION|>[{" in str(error.value)
+        build_grammar(TOOLS, "gbnf", dialect=own)
+    assert "no grammar can be made for calls in 'hermes': a grammar would write '<tool_call>{\"name\"" in str(
+        error.value
+    )
+    assert 'where its `example` has \'<tool_call>{"arguments"' in str(error.value)
 
 
 def test_relaxng_is_for_elements_only() -> None:
@@ -484,7 +650,7 @@ def test_escapes_count_as_one_character(dialect: str, format: str) -> None:
 def test_long_text_is_not_kept_from_what_cannot_be_counted(dialect: str, format: str) -> None:
     tool = Tool(name="f", parameters={"type": "object", "properties": {"a": {"type": "string", "maxLength": 90}}})
     judged = judge([tool], dialect, format)
-    html = '<div class="a">\n</div>'
+    html = '<div class="a">]\n</div>'  # of which a mark may begin with < or with ]
     assert judged.accepts(call(dialect, "f", {"a": html}))
     words = [issue.keyword for issue in grammar_issues(tool, format, dialect=dialect)]
     assert words == ([] if judged.prefix(call(dialect, "f", {"a": html * 9})) is False else ["minLength or maxLength"])

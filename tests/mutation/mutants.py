@@ -30,9 +30,9 @@ SCOPE = [
 ]
 SKIPPED = """Annotations, aliases of types, imports, docstrings, decorators (what they hold here is the size of a
 cache), `__all__`, `__slots__`, `__repr__`, literals of two words or more (the wording of a message), the texts in the
-tables of made-up examples, the table of models (names, and the addresses that say so), what compiles to the same code,
-and calls without one of their positional arguments, but for the last."""
-_TABLES = frozenset(("_FORMATS", "_WORDS", "_CODE_WORDS", "_CODE", "FAMILIES"))
+tables of made-up examples, what compiles to the same code, and calls without one of their positional arguments, but for
+the last."""
+_TABLES = frozenset(("_FORMATS", "_WORDS", "_CODE_WORDS", "_CODE"))
 _UNSEEN = frozenset(("__all__", "__slots__"))
 _SENTENCE = re.compile(r"[A-Za-z'`:,]{2,} (?:[a-z'`]+\b|$)")
 

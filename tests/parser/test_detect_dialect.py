@@ -40,6 +40,13 @@ def test_most_calls_count(dialect: dialects.Dialect) -> None:
     assert dialect.name in [name for name, calls, _ in found if calls >= found[0][1] - 1]  # others read its calls too
 
 
+def test_a_reply_in_the_frame_of_a_dialect_is_in_that_dialect() -> None:
+    call = dialects.named("hermes").example
+    assert found_in(f"<think>Hm.</think>\n<response>\nI look.\n</response>\n{call}")[0][0] == "ernie"
+    assert found_in(f"<think>Hm.</think>\nI look.\n{call}")[0][0] == "hermes"
+    assert found_in(call, f"I look in <response>.\n{call}")[0][0] == "hermes"
+
+
 def test_a_missing_end_mark_does_not_put_a_dialect_first_that_only_reads_the_mark_as_well() -> None:
     call = dialects.named("hermes").example
     found = found_in(call, call, call.removesuffix("</tool_call>"))

@@ -1290,7 +1290,7 @@ def _server(url: str, retries: int, loops: list[asyncio.AbstractEventLoop]) -> A
         ServeConfig(
             helpers=1,
             upstream=url,
-            settings=Settings(retries=retries),
+            settings=Settings(dialect="forge", retries=retries),
             connect_timeout=_SILENCE,
             first_byte_timeout=_SILENCE,
             idle_timeout=_SILENCE,

@@ -475,11 +475,19 @@ def test_a_required_call_that_failed_and_is_not_tried_again_is_told_of() -> None
 
 
 FOREIGN = '<tool_call>{"name": "read", "arguments": {"path": "a"}}</tool_call>'
+FORGES = Settings(dialect="forge")
+"""With "auto", the default, calls in other notations are read."""
+
+
+def test_by_default_a_call_in_another_notation_is_one() -> None:
+    exchange = Exchange("chat", chat(stream=True))
+    assert deltas(stream(exchange, FOREIGN))["calls"] == [("read", {"path": "a"})]
+    assert (exchange.stats.foreign, exchange.stats.retries, exchange.stats.dialect) == (0, 0, "forge")
 
 
 @pytest.mark.parametrize("streams", [True, False])
 def test_a_call_in_another_notation_is_sent_back(streams: bool) -> None:
-    exchange = Exchange("chat", chat(stream=streams))
+    exchange = Exchange("chat", chat(stream=streams), FORGES)
     first = f"I look.\n{FOREIGN}"
     if streams:
         made = deltas(stream(exchange, first, f"I look.\n{call()}"))
@@ -514,7 +522,7 @@ def test_a_call_in_another_notation_is_sent_back(streams: bool) -> None:
     ids=["cut", "unknown", "fenced", "code", "reasoning", "call"],
 )
 def test_one_that_may_not_be_meant_is_only_counted(reply: str) -> None:
-    exchange = Exchange("chat", chat(stream=True))
+    exchange = Exchange("chat", chat(stream=True), FORGES)
     made = deltas(stream(exchange, reply))
     assert exchange.stats.retries == 0
     assert exchange.stats.foreign == (not reply.startswith(("`<", "<think>")))
@@ -542,10 +550,10 @@ def test_one_that_stays_shown_is_text(reply: str, retries: int) -> None:
 
 
 def test_one_that_comes_again_is_text() -> None:
-    exchange = Exchange("chat", chat(stream=True))
+    exchange = Exchange("chat", chat(stream=True), FORGES)
     made = deltas(stream(exchange, FOREIGN, f"Once more: {FOREIGN}"))
     assert made["content"].count(FOREIGN) == 2 and made["finish"] == "stop" and not made["calls"]
-    exchange = Exchange("chat", chat(stream=True), Settings(retries=0))
+    exchange = Exchange("chat", chat(stream=True), Settings(dialect="forge", retries=0))
     assert deltas(stream(exchange, FOREIGN))["content"] == FOREIGN
 
 
@@ -562,7 +570,7 @@ def test_one_that_comes_again_is_text() -> None:
     ids=["beside a good call", "not sent back", "beside a failed one", "given up", "silent", "put right"],
 )
 def test_one_that_stays_text_to_the_end_is_told_of(replies: list[str], unread: str) -> None:
-    exchange = Exchange("chat", chat(stream=True))
+    exchange = Exchange("chat", chat(stream=True), FORGES)
     stream(exchange, *replies)
     assert exchange.stats.unread == unread
 

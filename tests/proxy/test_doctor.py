@@ -137,6 +137,29 @@ def test_a_server_like_llama_cpp_which_obeys_grammars_and_drops_special_tokens(r
     assert (settings.dialect, settings.engine, settings.starts_in_reasoning) == ("deepseek_v3", "llama.cpp", True)
 
 
+def test_the_chat_template_of_the_server_is_one_more_way(run: Run) -> None:
+    glm = "<tool_call>{{ c }}<arg_key>{{ k }}</arg_key><arg_value>{{ v }}</arg_value></tool_call>"
+    llama_cpp = {"models": ("mine",), "headers": {"server": "llama.cpp"}}
+    ollama = {"models": ("mine",), "owner": "library"}
+    for server, answers in (
+        (llama_cpp, {"/props": {"chat_template": glm}}),
+        (ollama, {"/api/show": {"template": glm}}),
+    ):
+
+        def answer(seen: Seen, answers: dict[str, Any] = answers) -> Answer | None:
+            found = answers.get(seen.target)
+            return None if found is None else Answer([json.dumps(found).encode()])
+
+        model = ModelServer(own=None, speaks=frozenset(("glm",)), **server)
+        with running(upstream := Upstream(make=model, templates=answer), server_header=False) as url:
+            _, out, _ = run("doctor", "--upstream", f"{url}/v1", "--json")
+        report = json.loads(out)
+        assert [seen.target for seen in upstream.asked] == list(answers)
+        assert (report["template_dialect"], report["named_dialect"]) == ("glm", None)
+        assert "glm by its chat template" in check(report, "own_dialect")[1]
+        assert served(report).settings.dialect == "glm"
+
+
 def test_a_server_that_refuses_unknown_fields(run: Run) -> None:
     with asked(run, ModelServer(strict=True, own=None, speaks=frozenset(("forge", "hermes")))) as (status, report, _):
         assert status == 0
@@ -240,7 +263,7 @@ def test_dialects_can_be_chosen(run: Run) -> None:
 def test_calls_that_only_the_server_reads_are_passed_on(run: Run) -> None:
     status, report = examined(run, ModelServer(tools="parsed", own=None, speaks=frozenset()))
     settings = served(report).settings
-    assert status == 0 and (settings.prompt, settings.dialect) == ("upstream", "forge")
+    assert status == 0 and (settings.prompt, settings.dialect) == ("upstream", "auto")
 
 
 def test_calls_that_the_server_leaves_in_the_text(run: Run) -> None:

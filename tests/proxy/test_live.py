@@ -265,7 +265,8 @@ def test_what_the_upstream_tells_apart_itself_is_shown() -> None:
 
 def test_a_call_in_another_notation_is_noticed_and_sent_back() -> None:
     answers = iter([FOREIGN, CALL])
-    with world(Upstream(make=lambda seen: Answer(stream(next(answers)))), live=True) as it:
+    forges = Settings(dialect="forge")
+    with world(Upstream(make=lambda seen: Answer(stream(next(answers)))), live=True, settings=forges) as it:
         it.post(stream=True)
         found = exchange_of(it)
     assert (found["unread"], found["codes"]["foreign_call"], found["attempts"]) == (1, 1, 2)
@@ -418,7 +419,7 @@ def read_again(tmp_path: Path, answer: httpx2.Response) -> Any:
 
 @pytest.mark.parametrize("text", [CALL, WRONG, SLOPPY, f"<think>hm</think>{CALL}", "a\u202e\x7f<think>open"])
 def test_a_reply_is_saved_as_a_case_of_the_corpus(text: str, tmp_path: Path) -> None:
-    with world(Upstream(make=reply(text)), live=True, settings=Settings(retries=0)) as it:
+    with world(Upstream(make=reply(text)), live=True, settings=Settings(dialect="forge", retries=0)) as it:
         it.client.headers["x-request-id"] = "My.Request/1"
         it.post(stream=True)
         over(it)

@@ -7,6 +7,7 @@ import argparse
 import json
 from contextlib import ExitStack
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -407,8 +408,8 @@ def test_settings_that_contradict_a_dialect_are_refused() -> None:
         Settings(dialect=3)  # type: ignore[arg-type]
     with pytest.raises(XMLToolsError, match="a grammar goes with a prompt of ours only"):
         Settings(dialect="glm", engine="vllm", prompt="upstream")
-    with pytest.raises(XMLToolsError, match="no grammar can be made for calls in 'tag_per_tool'"):
-        Settings(dialect="tag_per_tool", engine="vllm")
+    with pytest.raises(XMLToolsError, match="no grammar can be made for calls in 'functionary'"):
+        Settings(dialect="functionary", engine="vllm")
     with pytest.raises(XMLToolsError, match=r"not known how prompts.*prompt='upstream'.*hermes"):
         Settings(dialect="cohere")
     with pytest.raises(XMLToolsError, match="only calls in Forge's dialect name servers"):
@@ -433,7 +434,8 @@ UPSTREAM = ("--upstream", "http://127.0.0.1:1")
 @pytest.mark.parametrize(
     ("words", "dialect"),
     [
-        ((), "forge"),
+        ((), "auto"),
+        (("--dialect", "forge"), "forge"),
         (("--dialect", "glm"), "glm"),
         (("--dialect", "auto"), "auto"),
         (("--model", "Qwen/Qwen3-Coder-480B-A35B-Instruct"), "qwen3_coder"),
@@ -442,6 +444,13 @@ UPSTREAM = ("--upstream", "http://127.0.0.1:1")
 def test_the_command_picks_a_dialect(words: tuple[str, ...], dialect: str) -> None:
     config = cli_serve._config(options(*UPSTREAM, *words))
     assert config.settings == Settings(dialect=dialect)
+
+
+def test_the_command_takes_the_file_of_a_tokenizer(tmp_path: Path) -> None:
+    path = tmp_path / "tokenizer_config.json"
+    path.write_text(json.dumps({"chat_template": "{{ '<|tool_call_start|>' + c + '<|tool_call_end|>' }}"}))
+    for given in (path, tmp_path):
+        assert cli_serve._config(options(*UPSTREAM, "--model", str(given))).settings.dialect == "lfm2"
 
 
 def test_each_model_has_the_dialect_that_it_was_given() -> None:
@@ -474,6 +483,10 @@ def test_the_command_has_the_other_options_of_a_dialect() -> None:
     ("words", "message"),
     [
         ((*UPSTREAM, "--dialect", "glmm"), "did you mean 'glm'"),
+        ((*UPSTREAM, "--dialect", "autoo"), "did you mean 'auto'"),
+        ((*UPSTREAM, "--dialect", "a=autoo"), "--dialect: 'a': .*did you mean 'auto'"),
+        ((*UPSTREAM, "--dialect", "zzz"), "there are: auto, forge, "),
+        ((*UPSTREAM, "--model", "no/such.json"), "--model: 'no/such.json' can't be read"),
         ((*UPSTREAM, "--dialect", "a=glmm"), "--dialect: 'a': .*did you mean 'glm'"),
         ((*UPSTREAM, "--dialect", "glm", "--dialect", "hermes"), "one NAME for all models"),
         ((*UPSTREAM, "--dialect", "a=glm", "--dialect", "a=hermes"), "one NAME for .a., got glm and hermes"),

@@ -82,7 +82,8 @@ FOREIGN = '<tool_call>{"name": "write", "arguments": {"path": "a"}}</tool_call>'
 
 @pytest.mark.parametrize("streams", [True, False])
 def test_a_call_that_nobody_reads_is_an_outcome_of_its_own(streams: bool, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.INFO, "xmltools.serve"), world(Upstream(make=reply(FOREIGN))) as it:
+    forges = {"settings": Settings(dialect="forge")}
+    with caplog.at_level(logging.INFO, "xmltools.serve"), world(Upstream(make=reply(FOREIGN)), **forges) as it:
         it.post(stream=streams)
         eventually(lambda: 'outcome="call_unread"' in it.client.get("/metrics").text, "the request was counted")
     (record,) = [each for each in caplog.records if CHAT in str(getattr(each, "fields", ""))]
@@ -92,7 +93,7 @@ def test_a_call_that_nobody_reads_is_an_outcome_of_its_own(streams: bool, caplog
 
 
 def test_who_requires_a_call_hears_of_the_notation() -> None:
-    with world(Upstream(make=reply(FOREIGN))) as it:
+    with world(Upstream(make=reply(FOREIGN)), settings=Settings(dialect="forge")) as it:
         answer = it.post(tool_choice="required")
     assert answer.status_code == 422 and "in another notation (hermes)" in answer.text and "--dialect" in answer.text
 

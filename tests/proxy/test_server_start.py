@@ -47,13 +47,13 @@ def test_many_models_are_counted(caplog: pytest.LogCaptureFixture) -> None:
 
 def test_a_model_that_writes_another_dialect_is_named(caplog: pytest.LogCaptureFixture) -> None:
     answer = JSONResponse({"data": [{"id": "Qwen/Qwen3-8B"}, {"id": "llama"}]})
-    _, (level, text) = said(caplog, answer)
+    _, (level, text) = said(caplog, answer, settings=Settings(dialect="forge"))
     assert (level, text) == (
         "INFO",
         "Qwen/Qwen3-8B is known to write hermes, and will be asked for forge: --dialect auto asks for hermes",
     )
     caplog.clear()
-    assert len(said(caplog, answer, settings=Settings(dialect="auto"))) == 1
+    assert len(said(caplog, answer, settings=Settings())) == 1
 
 
 @pytest.mark.parametrize(

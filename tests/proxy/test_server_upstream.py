@@ -100,12 +100,24 @@ class Seen:
         return json.loads(self.body)
 
 
-class Upstream:
-    """Gives an answer to each request: the one that a function makes of it, or else the next in a list."""
+TEMPLATES = ("/props", "/api/version", "/api/show")
+"""Where a server asks for chat templates."""
 
-    def __init__(self, *answers: Answer, make: Callable[[Seen], Answer] | None = None) -> None:
+
+class Upstream:
+    """Gives an answer to each request: the one that a function makes of it, or else the next in a list. Questions for
+    chat templates get those of `templates` by their path, or else 404, and are noted in `asked`."""
+
+    def __init__(
+        self,
+        *answers: Answer,
+        make: Callable[[Seen], Answer] | None = None,
+        templates: Callable[[Seen], Answer | None] = lambda seen: None,
+    ) -> None:
         self._answers = list(answers)
         self._make = make
+        self._templates = templates
+        self.asked: list[Seen] = []
         self.seen: list[Seen] = []
         self.sent = 0
 
@@ -116,8 +128,12 @@ class Upstream:
         target = scope["raw_path"] + (b"?" + scope["query_string"] if scope["query_string"] else b"")
         headers = [(name.decode(), value.decode("latin-1")) for name, value in scope["headers"]]
         seen = Seen(scope["method"], target.decode(), headers, body)
-        self.seen.append(seen)
-        answer = self._make(seen) if self._make is not None else self._answers.pop(0)
+        if seen.target in TEMPLATES:
+            self.asked.append(seen)
+            answer = self._templates(seen) or Answer([b"{}"], status=404)
+        else:
+            self.seen.append(seen)
+            answer = self._make(seen) if self._make is not None else self._answers.pop(0)
         listening = asyncio.create_task(self._listen(receive, seen))
         playing = asyncio.create_task(self._play(answer, send))
         await asyncio.wait({listening, playing}, return_when=asyncio.FIRST_COMPLETED)

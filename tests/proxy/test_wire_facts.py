@@ -663,7 +663,7 @@ def bare(answer: bytes, *, reset: bool) -> Iterator[tuple[str, threading.Event]]
 @contextmanager
 def in_front_of(upstream: str) -> Iterator[httpx2.Client]:
     with (
-        serving(create_app(ServeConfig(upstream=upstream))) as server,
+        serving(create_app(ServeConfig(upstream=upstream, settings=Settings(dialect="forge")))) as server,
         httpx2.Client(base_url=server.url, timeout=PATIENCE, trust_env=False) as client,
     ):
         yield client

@@ -257,7 +257,7 @@ def test_a_lambda_with_a_name_is_a_tool():
     ("name", "told"),
     [
         ("hermess", "did you mean 'hermes'?"),
-        ("qwen", "did you mean 'qwen3_coder'?"),
+        ("qwen3", "did you mean 'qwen3_coder'?"),
         ("kimi", "did you mean 'kimi_k2' or 'kimi_k3'?"),
         ("zzz", "there are: forge, hermes, "),
         (None, "there are: forge, hermes, "),

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -20,20 +21,40 @@ from support.engines.llguidance_judge import LlguidanceJudge
 from support.engines.vocabulary import KINDS, Vocabulary, of_pieces
 from support.engines.xgrammar_judge import XgrammarJudge
 
-from xmltools.dialects import Dialect, named
+from xmltools.dialects import Body, Dialect, named
+from xmltools.dialects import all as all_dialects
 from xmltools.errors import Code, XMLToolsError
 from xmltools.grammar import GrammarIssue, build_grammar, grammar_issues
+from xmltools.grammar.rules.written_form import WrittenForm, written_form
 from xmltools.models import Reasoning, Reply, Text, ToolCall
 from xmltools.models.events import CallCompleted, CallFailed, Event
 from xmltools.parser import Parser, parse
 from xmltools.render import render_calls
+from xmltools.render.dialect_calls import marked, to_python, type_word
 from xmltools.tools import Tool
 from xmltools.tools.schema import example_arguments
 
-__all__ = ["DIALECTS", "FORMATS", "OTHERS", "SAMPLE_TOOLS", "judge", "random_tools", "vocabulary_of", "wrong_with"]
+__all__ = [
+    "DIALECTS",
+    "FORMATS",
+    "OTHERS",
+    "REFUSED",
+    "SAMPLE_TOOLS",
+    "framed",
+    "judge",
+    "random_tools",
+    "vocabulary_of",
+    "wrong_with",
+]
 
-DIALECTS = ("hermes", "qwen3_coder", "glm", "minimax_m2", "invoke", "dsml", "mistral", "llama3_json")
-OTHERS = ("deepseek_v3", "seed_oss", "mimo", "hunyuan", "internlm2", "gigachat3", "minicpm5", "k2_horizon")
+DIALECTS = (
+    *("hermes", "qwen3_coder", "glm", "minimax_m2", "invoke", "dsml", "mistral", "llama3_json"),
+    *("kimi_k2", "kimi_k3", "gemma", "harmony", "cohere", "minimax_m3"),
+)
+REFUSED = ("sarashina", "functionary", "react", "mirothinker")
+"""Dialects without grammars: their calls are a list in Python, begin as other text does, or are elements of other names
+than Forge's."""
+OTHERS = tuple(each.name for each in all_dialects() if each.name not in ("forge", *DIALECTS, *REFUSED))
 """Dialects that have grammars too, as they are built of the same parts."""
 FORMATS = ("gbnf", "lark", "structural_tag")
 
@@ -62,9 +83,19 @@ def random_tools(rng: Random, *, wild: bool = False) -> list[Tool]:
 # Engines
 
 
+_MINIMAX = "]<]minimax[>["
+_TAGS = {_MINIMAX: [f"{_MINIMAX}<item>", f"{_MINIMAX}</item>", f"{_MINIMAX}<", f"{_MINIMAX}</", "<item>"]}
+"""Tags in dialects that have a token before each."""
+
+
 @lru_cache
-def vocabulary_of(dialect: str | Dialect) -> Vocabulary:
-    """Return a vocabulary to walk with: the pieces of Forge's, and the marks of a dialect, whole and cut."""
+def vocabulary_of(dialect: str | Dialect, names: tuple[str, ...] = (), keys: tuple[str, ...] = ()) -> Vocabulary:
+    """Return a vocabulary to walk with: the pieces of Forge's, and the marks of a dialect, whole and cut.
+
+    `names` and `keys` are those of tools and arguments, which make marks where tags are named as tools.
+    """
+    if named(dialect).body is Body.TAGS:
+        return _of_tags(names, keys)
     forms = named(dialect).forms
     openers = [form.opener for form in forms[:1]] + [form.opener + "\n" for form in forms[:1]]
     close = [form.closer for form in forms] + ["\n" + form.closer for form in forms[:1]]
@@ -84,17 +115,73 @@ def vocabulary_of(dialect: str | Dialect) -> Vocabulary:
             ]
             traps += [pairs.value_end[:-1], pairs.value_end[:2], pairs.key[:-1], pairs.name[:-1], pairs.end[:-1]]
             traps += [pairs.name[:-1] + " =", pairs.key[:-1] + "  ="]
+            close += [pairs.quote, pairs.quote + "}", pairs.tag_mark, *_TAGS.get(pairs.tag_mark, ())]
+            traps += [pairs.quote[:-1], pairs.tag_mark[:-1], pairs.tag_mark[:9]]
+            opens += ["=", "True", "None", "')"] if pairs.python else []
+    close += named(dialect).around_text
+    traps += [mark for pair in named(dialect).thoughts for mark in pair]
     own = {"opener": openers, "close": close, "open": opens, "trap": [*traps, *KINDS["opener"]]}
     kinds = {**KINDS, "opener": ()}
     return of_pieces({kind: [*pieces, *filter(None, own.get(kind, ()))] for kind, pieces in kinds.items()})
 
 
+def _of_tags(names: tuple[str, ...], keys: tuple[str, ...]) -> Vocabulary:
+    own = {
+        "opener": [f"<{name}>{end}" for name in names for end in ("", "\n")],
+        "close": [f"{start}</{name}>" for name in (*names, *keys) for start in ("", "\n")],
+        "open": [f"<{key}>" for key in keys],
+        "trap": [*(f"<{name}/>" for name in names), *(f"<{name.upper()}>" for name in names), *names],
+    }
+    return of_pieces({kind: [*own.get(kind, ()), *KINDS[kind]] for kind in KINDS})
+
+
 def judge(tools: list[Tool], dialect: str | Dialect, format: str, **options: Any) -> Any:
     """Return an engine that judges by the grammar of the tools."""
     grammar = build_grammar(tools, format, dialect=dialect, **options)
+    names: tuple[tuple[str, ...], ...] = ()
+    if named(dialect).body is Body.TAGS:
+        keys = dict.fromkeys(key for tool in tools for key in tool.shape.properties)
+        names = tuple(tool.name for tool in tools), tuple(keys)
+    vocabulary = vocabulary_of(dialect, *names)
     if format == "lark":
-        return LlguidanceJudge(grammar, vocabulary=vocabulary_of(dialect))
-    return XgrammarJudge(grammar, structural_tag=format == "structural_tag", vocabulary=vocabulary_of(dialect))
+        return LlguidanceJudge(grammar, vocabulary=vocabulary)
+    return XgrammarJudge(grammar, structural_tag=format == "structural_tag", vocabulary=vocabulary)
+
+
+# Calls
+
+
+def framed(dialect: str, name: str, arguments: dict[str, Any], gap: str = "") -> str:
+    """Return a call in the form of the dialect's example, with a gap where white space may stand; texts are put in as
+    they are, so that nobody has to be able to read it back."""
+    form = written_form(named(dialect))
+    head, tail = (gap.join(map("0".join, parts)) for parts in (form.head(name), form.tail))
+    call = gap.join(filter(None, (head, _arguments(form, arguments, gap), tail)))
+    inside = gap.join(filter(None, (form.opening, call, form.closing)))
+    return gap.join(filter(None, (form.trigger, inside, form.dialect.closer)))
+
+
+def _arguments(form: WrittenForm, arguments: dict[str, Any], gap: str) -> str:
+    if form.python:
+        return ", ".join(f"{key}={to_python(value)}" for key, value in arguments.items())
+    if form.json:
+        return marked(arguments, form.quote) if form.quote else json.dumps(arguments, ensure_ascii=False)
+    pairs = []
+    for key, value in arguments.items():
+        kind = form.kinds[0 if isinstance(value, str) else 1]
+        kind = type_word(value) if form.kinds[0] == "string" else kind
+        text = _text(form, value)
+        pairs.append(f"{''.join(form.key(key, kind))}{text}{form.value_end}{form.after_value(key)}")
+    return gap.join(pairs)
+
+
+def _text(form: WrittenForm, value: Any) -> str:
+    mark = form.tag_mark
+    if mark and isinstance(value, dict):
+        return "".join(f"{mark}<{key}>{_text(form, each)}{mark}</{key}>" for key, each in value.items())
+    if mark and isinstance(value, list):
+        return "".join(f"{mark}<item>{_text(form, each)}{mark}</item>" for each in value)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 # The laws
@@ -114,11 +201,12 @@ def wrong_with(
     Read whole and at random cuts it is text and valid calls without repairs. With `issues`, calls may break what these
     name. `counts` gets the number of calls.
     """
-    if len(text) > _LONG or (not named(dialect).opener.startswith("<") and _SECTION.search(text)):
+    if len(text) > _LONG or (named(dialect).opener[:1] not in ("<", "]", "") and _SECTION.search(text)):
         return ""  # comments and sections that are open hide calls, and those calls may hold their ends
     in_reasoning = bool(options.get("starts_in_reasoning"))
     reading = {"dialect": dialect, "starts_in_reasoning": in_reasoning, "code_fences": "call"}
-    if (tag := options.get("reasoning")) and tag not in named(dialect).reasoning:
+    starts = (*named(dialect).reasoning, *(start.strip() for start, _ in named(dialect).thoughts))
+    if (tag := options.get("reasoning")) and tag not in starts:
         reading["reasoning_tags"] = (*named(dialect).reasoning, tag)
     events = list(_events(Parser(tools, **reading), text, rng))
     failed = [event.error for event in events if isinstance(event, CallFailed)]
@@ -129,7 +217,7 @@ def wrong_with(
     if [_said(call) for call in calls] != [_said(call) for call in reply.calls]:
         return "the chunks matter"
     outside = "".join(part.text for part in reply.parts if isinstance(part, Text))
-    if _hides(outside, dialect):
+    if _hides(outside, dialect, tools):
         return ""  # a call that is only shown: what the model says by that, no grammar knows
     has_brace = any(repair.code is Code.JSON_EXTRA_BRACE for call in calls for repair in call.repairs)
     if has_brace or any(map(_goes_on, failed)):
@@ -155,6 +243,14 @@ def _said(call: ToolCall) -> tuple[Any, ...]:
     return call.name, call.arguments, call.repairs, call.span
 
 
+def _strings(value: Any) -> str:
+    """Return all strings in a value."""
+    if isinstance(value, str):
+        return value
+    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return "".join(map(_strings, inside))
+
+
 def _goes_on(error: Any) -> bool:
     return error.message == "there is more JSON after the object"
 
@@ -166,10 +262,14 @@ def _is_excused(error: Any, issues: list[GrammarIssue]) -> bool:
     return bool(names) and (error.code is Code.INVALID_ARGUMENTS or is_twice)
 
 
-def _hides(text: str, dialect: str) -> bool:
+def _hides(text: str, dialect: str, tools: list[Tool]) -> bool:
     """Whether a mark with which calls begin is in the text, where it is only shown."""
-    opener = named(dialect).opener
-    return opener in text and bool(re.search(_SHOWN.pattern.format(*[re.escape(opener)] * 2), text, re.DOTALL))
+    known = named(dialect)
+    openers = [f"<{tool.name}>" for tool in tools] if known.body is Body.TAGS else [known.opener]
+    return any(
+        opener in text and re.search(_SHOWN.pattern.format(*[re.escape(opener)] * 2), text, re.DOTALL)
+        for opener in openers
+    )
 
 
 def _call_is_right(call: ToolCall, tools: list[Tool], issues: list[GrammarIssue] | None) -> str:
@@ -191,7 +291,7 @@ def _call_is_right(call: ToolCall, tools: list[Tool], issues: list[GrammarIssue]
 def _text_is_kept(reply: Reply, text: str, dialect: Dialect) -> str:
     """Return what is wrong with the text around calls: all of it is text, but for white space, and what is left of
     delimiters (DIALECTS.md, 2.2)."""
-    strays = (*dialect.strays, *(f"</{tag}>" for tag in dialect.reasoning))
+    strays = (*dialect.strays, *dialect.around_text, *(f"</{tag}>" for tag in dialect.reasoning))
     spans = [call.span for call in (*reply.calls, *reply.errors) if call.span]
     rest, at = "", 0
     for start, end in sorted(spans):
@@ -236,7 +336,7 @@ def options(rng: Random, dialect: str) -> dict[str, Any]:
         ("order", 0.3, ["schema"]),
         ("white_space", 0.3, [0, 1, 5]),
         ("max_calls", 0.3, [1, 2, 3]),
-        ("reasoning", 0.3, ["think", "reason"]),
+        ("reasoning", 0.3, ["think", "reason", *(start.strip() for start, _ in named(dialect).thoughts[:1])]),
         ("starts_in_reasoning", 0.5, [True]),
     )
     for name, share, values in drawn:
@@ -301,17 +401,18 @@ class Trial:
 
         The first ones are the examples that prompts show.
         """
+        opener = named(self._dialect).opener
         made = [(tool, example_arguments(tool.shape)) for tool in self._tools]
         if self._make is not None:
             rng = Random(self._name)
             drawn = [rng.choice(self._tools) for _ in range(count)]
             made += [(tool, self._make(rng, tool)) for tool in drawn]
         for tool, arguments in made:
-            if arguments is None or "<" in repr(arguments):
+            if arguments is None or "<" in repr(arguments) or (opener[:1] or "<") in _strings(arguments):
                 continue  # where lengths or patterns are to be kept, grammars write no text that may begin a mark
             call = ToolCall(id="1", name=tool.name, server=tool.server, arguments=arguments)
             with suppress(XMLToolsError):
-                text = render_calls([call], self._tools, dialect=self._dialect)
+                text = self._written(call)
                 found = parse(text, self._tools, dialect=self._dialect).calls
                 if [(each.arguments, each.clean) for each in found] != [(arguments, True)]:
                     continue
@@ -319,3 +420,8 @@ class Trial:
                 if not engine.accepts(text):
                     return f"{self._name}\n  refused, though it is valid: {text!r}\n  {tool.parameters}"
         return ""
+
+    def _written(self, call: ToolCall) -> str:
+        if named(self._dialect).written is None:
+            return framed(self._dialect, call.name, call.arguments)
+        return render_calls([call], self._tools, dialect=self._dialect)

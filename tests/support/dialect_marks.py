@@ -13,6 +13,7 @@ __all__ = ["marks_of", "write"]
 def marks_of(dialect: Dialect, names: tuple[str, ...], keys: tuple[str, ...]) -> tuple[str, ...]:
     """What calls in a dialect consist of, and parts of that. `names` and `keys` of tools and arguments."""
     found: list[str] = [*dialect.turn_ends, *(mark for pair in dialect.thoughts for mark in pair)]
+    found += [f"{start}{name}{end}" for start, end in dialect.headers for name in ("", *names)]
     if dialect.body is Body.TAGS:
         found += [f"{start}{name}>" for name in (*names, *keys) for start in ("<", "</", "\n<")]
         found += [
@@ -24,8 +25,12 @@ def marks_of(dialect: Dialect, names: tuple[str, ...], keys: tuple[str, ...]) ->
             "<item>",
         ]
         found += ["</item>", f"{names[0]}\n", "1", "&lt;", "]]>", "<![CDATA[", f'<{keys[0]} a="b">', f"<{keys[0]}/>"]
+    if dialect.body is Body.ELEMENTS:
+        found += [f"<{slash}{name}>" for name in (dialect.tool_name, dialect.arguments) for slash in ("", "/")]
+        found += [f"<{dialect.tool_name}>{name}</{dialect.tool_name}>" for name in names]
     for form in dialect.forms:
-        found += [form.opener, form.closer, form.closer[:-1], form.opener + "\n", "\n" + form.closer, form.separator]
+        openers = [form.opener.replace("{name}", name) for name in names[: 1 + form.opener.count("{name}")]]
+        found += [*openers, form.closer, form.closer[:-1], form.opener + "\n", "\n" + form.closer, form.separator]
         pairs = form.pairs
         if pairs is not None:
             found += [pairs.name, pairs.name_end, pairs.end, pairs.key, pairs.key_end, pairs.value, pairs.value_end]
@@ -54,7 +59,7 @@ def marks_of(dialect: Dialect, names: tuple[str, ...], keys: tuple[str, ...]) ->
                 ")",
             ]
             found += [f"{name}(" for name in names] + [f"call:{name}{{" for name in names]
-        if dialect.body is Body.JSON or (pairs is not None and pairs.json):
+        if dialect.body is Body.JSON or dialect.json_is_usual or (pairs is not None and pairs.json):
             found += ['{"s": "', '"}', '{"n": 1}', "{}", '{"on": true', ', "', '": ', '\\"', "\\n", '"', "}", "]"]
             found += [f'{{"name": "{name}", "arguments": {{}}}}' for name in names] if pairs is None else []
             found += ["</x>", "</tool_cal>"]
@@ -68,6 +73,10 @@ def write(dialect: Dialect, name: str, arguments: dict[str, Any], gap: str = "",
     if dialect.body is Body.TAGS:
         inside = "".join(f"{gap}<{key}>{_text(value)}</{key}>" for key, value in arguments.items())
         return f"<{name}>{inside}{gap}</{name}>"
+    if dialect.body is Body.ELEMENTS:
+        named = f"<{dialect.tool_name}>{name}</{dialect.tool_name}>"
+        inside = f"<{dialect.arguments}>{gap}{json.dumps(arguments)}{gap}</{dialect.arguments}>"
+        return f"{dialect.opener}{gap}{named}{gap}{inside}{gap}{dialect.closer}"
     if pairs is None:
         assert dialect.body is Body.JSON
         body = json.dumps({dialect.json_tool_name[0]: name, dialect.json_arguments[0]: arguments})
@@ -101,7 +110,7 @@ def write(dialect: Dialect, name: str, arguments: dict[str, Any], gap: str = "",
             for key, value in arguments.items()
         )
     call = f"{_head(pairs, name)}{'' if pairs.json else gap}{inside}{gap if not pairs.json else ''}{pairs.end}"
-    if pairs.name == dialect.opener or (pairs.bare and not wrapped):
+    if dialect.is_bare or pairs.name == dialect.opener or (pairs.bare and not wrapped):
         return call
     before = gap if pairs.name else ""
     return f"{dialect.opener}{before}{call}{gap}{dialect.closer}"

@@ -48,8 +48,8 @@ _FITS = re.compile(r"write it in '(\w+)'")
 
 def detected_as(name: str) -> str:
     """Return the dialect that is detected where calls are written in this one. MiMo-V2 has the delimiters of
-    Qwen3-Coder, which more models write."""
-    return "qwen3_coder" if name == "mimo" else name
+    Qwen3-Coder and ERNIE those of Hermes, which more models write."""
+    return {"mimo": "qwen3_coder", "ernie": "hermes"}.get(name, name)
 
 
 def draw(rng: Random, dialect: str) -> tuple[ToolCall, Tool]:

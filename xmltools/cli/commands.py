@@ -276,7 +276,7 @@ COMMANDS = {
         "find out what an upstream and its model can do, and how to serve them",
         "Ask an upstream small questions, and report what works: the address, the list of models, streams, finish "
         "reasons, stop sequences, grammars, native tools, and in which dialect the model calls tools best. The report "
-        "ends with the serve command to use. No tool is run. It takes at most 55 requests with the usual dialects, and "
+        "ends with the serve command to use. No tool is run. It takes at most 61 requests with the usual dialects, and "
         "5 for each more that --dialects names. The exit status is 1 if something that serve needs does not work. "
         "Needs the extra serve.",
         "xmltools doctor --upstream http://localhost:8000/v1",

@@ -71,10 +71,11 @@ def declare_serve(parser: argparse.ArgumentParser) -> None:
     )
     add_dialect_options(
         parser,
-        dialect="how the model writes its calls, if not as Forge (see xmltools dialects); auto: by the name of the "
-        "model in the request; one that is not known is asked for Forge's, and calls in all dialects are read; "
-        "MODEL=NAME: for this model, as clients name it; may be repeated",
-        model="the model of the upstream, by its name on Hugging Face: picks the dialect",
+        dialect="how the model writes its calls (see xmltools dialects; default: auto): auto asks llama.cpp and Ollama "
+        "for the chat template, and goes by the name of the model in the request elsewhere; one that is not known is "
+        "asked for Forge's, and calls in all dialects are read; MODEL=NAME: for this model, as clients name it; may be "
+        "repeated",
+        model="the model of the upstream, by its name on Hugging Face or its tokenizer_config.json: picks the dialect",
         several=True,
     )
     add(
@@ -219,7 +220,7 @@ def _chosen_dialects(options: argparse.Namespace) -> dict[str, Any]:
         if len(names := [name for each, name in pairs if each == model]) > 1:
             raise UsageError(f"--dialect: expected one NAME for {model!r:.80}, got {_listed(names)}; leave one out")
     chosen = argparse.Namespace(dialect=plain[0] if plain else None, model=options.model)
-    return {"dialect": chosen.dialect if plain == ["auto"] else chosen_dialect(chosen), "dialects": tuple(pairs)}
+    return {"dialect": chosen_dialect(chosen, default="auto"), "dialects": tuple(pairs)}
 
 
 def _listed(names: list[str]) -> str:

@@ -19,7 +19,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from xmltools.dialects import FORGE, for_model, named
+from xmltools.dialects import FORGE, Dialect, for_model, named
 from xmltools.errors import XMLToolsError, no_utf8
 from xmltools.syntax.json_reader import JSONError, loads
 from xmltools.syntax.markup import is_xml_name
@@ -125,7 +125,7 @@ def add_dialect_options(
     parser: argparse.ArgumentParser,
     *,
     dialect: str = "how calls are written: see xmltools dialects",
-    model: str = "the model that wrote it, by its name on Hugging Face: picks the dialect",
+    model: str = "the model that wrote it, by its name on Hugging Face or its tokenizer_config.json: picks the dialect",
     several: bool = False,
 ) -> None:
     """Add the options that pick a dialect, with their help. `several`: the first may be repeated, and is a list."""
@@ -137,15 +137,26 @@ def add_dialect_options(
     group.add_argument("--model", metavar="ID", help=model)
 
 
-def chosen_dialect(options: argparse.Namespace) -> str:
-    """Return the name of the dialect that these options pick. Raises `UsageError` for names that are not known."""
+def chosen_dialect(options: argparse.Namespace, *, default: str = FORGE.name) -> str:
+    """Return the name of the dialect that these options pick, or else the default, which `--dialect` takes too. Raises
+    `UsageError` for names that are not known."""
     try:
         if options.model is not None:
-            return for_model(options.model).name
-        return FORGE.name if options.dialect is None else named(options.dialect).name
+            return _dialect_of(options.model).name
+        if options.dialect in (None, default):
+            return default
+        return named(options.dialect, more=() if default == FORGE.name else (default,)).name
     except XMLToolsError as error:
         option = "model" if options.model is not None else "dialect"
-        raise UsageError(f"--{option}: {str(error).removeprefix(f'{option}: ')}") from None
+        raise UsageError(f"--{option}: {re.sub(f'^({option}|vocabulary): ', '', str(error))}") from None
+
+
+def _dialect_of(model: str) -> Dialect:
+    """Return the dialect of a model by its name, or by its `tokenizer_config.json` or the folder with that."""
+    path = Path(model) / "tokenizer_config.json"
+    if model.endswith(".json"):
+        return for_model(vocabulary=model)
+    return for_model(model, vocabulary=path if path.is_file() else None)
 
 
 def parser_options(options: argparse.Namespace) -> dict[str, Any]:

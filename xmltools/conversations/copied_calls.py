@@ -14,8 +14,9 @@ found
 - with slips that the parser repairs, without its end tag, in a JSON body, with its arguments in another order;
 - in a result with several parts, though it is divided between them.
 
-Calls without a mark (`llama3_json`, `pythonic`, a line with a tool's name in `tag_per_tool`) are looked for only if the
-call itself was written in that dialect, which `call.dialect` says: in others, JSON is no call.
+Calls without a mark (`llama3_json`, `pythonic`, a line with a tool's name in `tag_per_tool`), and those that begin as
+other text does (`functionary`, `react`), are looked for only if the call itself was written in that dialect, which
+`call.dialect` says: in others, JSON is no call.
 
 Not found is a call that the model put together itself: because a text asked for it in words, in a notation that is not
 read or in Base64, with one value changed, or out of two results. Nor is a block without the end of its arguments, or
@@ -57,7 +58,7 @@ _OPENER = re.compile(f"<(?={_NAME})")
 _ARGUMENTS_END = f"</{FORGE.arguments}>"
 _HIDDEN_OPENER = re.compile(f"&(?:amp;)*lt;(?={_NAME})")
 # What is in each text in which a call stands, in any dialect, escaped or not.
-_MAY_OPEN = re.compile(r"[<{\[]|lt;|#(?:0*(?:60|91|102);|[xX]0*(?:3[cC]|5[bB]|66);)|\\u00|functools")
+_MAY_OPEN = re.compile(r"[<{\[]|lt;|#(?:0*(?:60|91|96|102);|[xX]0*(?:3[cC]|5[bB]|60|66);)|\\u00|functools|```tool_code")
 # A name that doesn't stand in a block as it is can only be in it by one of these.
 _CODED = re.compile(r"[&\\]|<!")
 _UNSEEN = re.compile("[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufe00-\ufe0f\ufeff]+")
@@ -96,8 +97,8 @@ def find_echo(
     by whose schema blocks are read as the call was (without it values are compared as text, which misses some that only
     a schema reads as the same). Looked at are all results, also those that stand in a message of a user as
     `render_result` writes them, and the texts of messages of `roles`: name "user" too where users paste what others
-    wrote, and where results are texts without any mark (one result alone in `llama3_json`, `pythonic`, `seed_oss` and
-    `granite`).
+    wrote, and where results are texts without any mark (one result alone in `llama3_json`, `pythonic`,
+    `seed_oss`, `granite` and `functionary`).
 
     The top of this module says what is found and what isn't. Time is linear in what is looked at, and texts
     without an opener cost next to nothing. Raises XMLToolsError for arguments of other types, a tool of another name or
@@ -174,7 +175,8 @@ class _Searcher:
     @cached_property
     def _notations(self) -> list[_Forges]:
         form = _form(self._call)
-        others = (each for each in dialects.all() if each != FORGE)
+        own = self._call.dialect
+        others = (each for each in dialects.all() if each != FORGE and (each.name == own or not each.by_name))
         return [
             _Forges(self._call, form, self._tool),
             *(_Others(each, self._call, form, self._tool) for each in others),
@@ -251,7 +253,7 @@ class _Others(_Forges):
     def __init__(self, dialect: Dialect, call: ToolCall, form: _Form, tool: Tool | None) -> None:
         self._dialect = dialect
         is_own = call.dialect == dialect.name
-        self._opener, bare = _starts_of(dialect, call.name if dialect.body is Body.TAGS else "", is_own)
+        self._opener, bare = _starts_of(dialect, call.name, is_own)
         self._bare = bare if is_own else ()
         self._closed = _closed_forms(dialect)
         super().__init__(call, form, tool)
@@ -283,9 +285,11 @@ class _Others(_Forges):
 
     def _bare_starts(self, view: str) -> Iterator[tuple[str, int, int]]:
         """Yield what is to be put before a call, where that may begin, and the place of its name."""
-        if self._dialect.pairs is not None:
-            for found in re.finditer(rf"{re.escape(self._form[0])}[ \t]*\(", view):
-                yield "[", found.start(), found.start()  # in a list there may be others before it
+        if pairs := self._dialect.pairs:
+            # In a list there may be others before it.
+            before, after = ("[", "(") if pairs.python else ("", pairs.name_end)
+            for found in re.finditer(rf"{re.escape(self._form[0])}[ \t]*{re.escape(after)}", view):
+                yield before, found.start(), found.start()
             return
         tried = 0
         for found in re.finditer(f"{re.escape(self._form[0])}[\"']", view):
@@ -316,7 +320,7 @@ class _Others(_Forges):
 def _starts_of(dialect: Dialect, name: str, is_own: bool) -> tuple[re.Pattern[str], tuple[str, ...]]:
     """A pattern of what calls of a tool may begin with, and what is no mark. Not `is_own`: without what counts only in
     the dialect that a model was asked for."""
-    found = forms_by_start((dialect,), (), (name,) if name else (), is_own=is_own)
+    found = forms_by_start((dialect,), (), (name,), is_own=is_own)
     bare = tuple(start for start, forms in found.items() if all(each.is_bare for each in forms))
     return make_openers(tuple(start for start in found if start not in bare)).opener, bare
 
@@ -399,7 +403,7 @@ def _views(text: str, levels: int, seen: set[int]) -> Iterator[str]:
 
     `seen` has the hashes of what was yielded: two ways often lead to one text.
     """
-    plain = _shown(text)
+    plain = _shown(text).replace("\r\n", "\n")  # which a delimiter may hold
     for view in (plain, _MARK.sub("", plain)):
         if hash(view) not in seen:
             seen.add(hash(view))

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from functools import lru_cache
+from importlib import import_module
+from typing import Any
 
 from xmltools.errors import Code, XMLToolsError
 
@@ -49,6 +52,8 @@ class Pairs:
     """Another one, which counts where only its group `name` is the name of a given tool (`decorated_name`)."""
     end: str = ""
     """Ends the arguments. Without it the block's own end mark does, so that a call without that was cut off."""
+    other_ends: tuple[str, ...] = ()
+    """Other marks that end the arguments as well."""
     json: bool = False
     """Whether the arguments are a JSON object, which ends with its own brace."""
     python: bool = False
@@ -85,6 +90,11 @@ class Pairs:
     """Whether one line break on each side of a value only lays it out: `<value>\\n1\\n</value>` says 1."""
     bare: bool = False
     """Whether a call may begin with `name`, without the block's start mark."""
+
+    @property
+    def ends(self) -> tuple[str, ...]:
+        """The marks that end the arguments."""
+        return (self.end, *self.other_ends) if self.end else ()
 
     @property
     def nameless(self) -> str:
@@ -219,7 +229,7 @@ class Dialect:
     """The element that is a call, or in which calls are."""
     start: str = ""
     """The mark with which a block begins, if it is not the start tag of `block`. It may begin with any character; with
-    keys and values between marks, with `<`."""
+    keys and values between marks, with `<`. With `is_bare`, `{name}` in it stands for the name of each given tool."""
     end: str | None = None
     """The mark with which a block ends, if it is not the end tag of `block`; `""`: the call itself shows its end."""
     slip: Code | None = None
@@ -233,6 +243,9 @@ class Dialect:
     is_bare: bool = False
     """Whether `start` is no mark, but what the call itself begins with, as `{`. It counts only where the reply begins,
     and only if what begins there names a given tool."""
+    by_name: bool = False
+    """Whether the dialect is read only where it is asked for by its name, and not by `also="known"`: its calls begin as
+    other text does."""
     in_line: bool = False
     """Whether a line that has nothing but the name of the tool stands in place of the start tag."""
     many: bool = False
@@ -249,13 +262,23 @@ class Dialect:
     reasoning: tuple[str, ...] = ("think", "thinking")
     """Elements whose content is reasoning, unless the parser is told otherwise."""
     thoughts: tuple[tuple[str, str], ...] = ()
-    """Other marks between which reasoning stands; where one has several ends, there is a pair for each."""
+    """Other marks between which reasoning stands; where one has several ends, there is a pair for each. One that ends
+    with a colon is words, which count only in the dialect itself, where nothing but white space comes before them."""
     ends_reasoning: bool = False
     """Whether calls in open reasoning count where the reply ends with them; otherwise they are a part of it."""
     layout: bool = False
     """Whether white space next to calls and to tags of reasoning only lays them out, and is no text."""
     turn_ends: tuple[str, ...] = ()
     """Tokens that end a turn, or a part of it. They are no text."""
+    headers: tuple[tuple[str, str], ...] = ()
+    """Marks with one word between them, that of the tool or of whoever is addressed. They are not text. The second is
+    also one of `turn_ends`, or begins a call. The first is empty where the prompt ends with it: then the word counts
+    only where the reply begins."""
+    answers: tuple[str, ...] = ()
+    """Of `turn_ends`, those after which all is text up to the next token or header: calls there are only shown."""
+    around_text: tuple[str, ...] = ()
+    """Those of `turn_ends` that the model writes around its text, and between its calls, within a reply. A grammar
+    allows these; the others end the reply in the engine."""
     leftovers: tuple[str, ...] = ()
     """Tokens that are not text where they come without a call, in addition to those that `strays` finds by itself."""
     frame: tuple[str, ...] = ()
@@ -284,6 +307,9 @@ class Dialect:
     item: str = ""
     """The element of a list item that no singular names."""
 
+    json_is_usual: bool = False
+    """Whether the arguments are a JSON object in `arguments`; otherwise such an object is repaired."""
+
     # Of a JSON object.
     json_tool_name: tuple[str, ...] = ("name",)
     json_server_name: tuple[str, ...] = ()
@@ -296,6 +322,8 @@ class Dialect:
     """Keys beside these that models were trained to write, and that say nothing more."""
     json_name_is_key: bool = False
     """Whether the object has one key, the name of the tool, whose value is the arguments."""
+    json_is_python: bool = False
+    """Whether models write the object as a literal of Python, so that this needs no repair."""
     json_wrappers: tuple[str, ...] = ("function", "tool", "tool_call", "function_call")
     """Keys in which models put the whole object."""
 
@@ -305,6 +333,16 @@ class Dialect:
     """The mark with which a block ends; empty if there is none."""
     base: Dialect | None = field(init=False, default=None, repr=False, compare=False)
     """The dialect of which this one is a variant."""
+
+    @classmethod
+    def from_response_template(cls, template: Mapping[str, Any], name: str = "response_template") -> Dialect:
+        """Return the record of a checkpoint's `response_template`, or of the one in its `tokenizer_config.json`.
+
+        It is a record as any other. Raises XMLToolsError, naming the part of the template, for what is no template and
+        for what a record cannot say.
+        """
+        dialect: Dialect = import_module("xmltools.dialects.response_templates").dialect_of(template, name)
+        return dialect
 
     def __hash__(self) -> int:
         """Of what nearly always tells two dialects apart: there are caches that are asked for each reply."""
@@ -385,8 +423,10 @@ class Dialect:
                     raise self._wrong(f"`{of}{each.name}` is to be a string, got {value!r:.40}")
                 if each.type == "tuple[str, ...]" and not _is_tuple(value, str):
                     raise self._wrong(f"`{of}{each.name}` is to be a tuple of strings, as ('…',), got {value!r:.40}")
-        if not _is_tuple(self.thoughts, tuple) or not all(_is_tuple(each, str, 2) for each in self.thoughts):
-            raise self._wrong(f"`thoughts` is to be a tuple of pairs, as (('…', '…'),), got {self.thoughts!r:.40}")
+        for name in ("thoughts", "headers"):
+            held = getattr(self, name)
+            if not _is_tuple(held, tuple) or not all(_is_tuple(each, str, 2) for each in held):
+                raise self._wrong(f"`{name}` is to be a tuple of pairs, as (('…', '…'),), got {held!r:.40}")
         if not _is_tuple(self.variants, Dialect):
             raise self._wrong(f"`variants` is to be a tuple of dialects, as (replace(…),), got {self.variants!r:.40}")
         if self.writing is not None and self.writing.tools.form not in _FORMS:
@@ -419,7 +459,7 @@ class Dialect:
         pairs = self.pairs
         if pairs is not None and not pairs.json and not pairs.python and not pairs.tag_mark and not self.is_bare:
             for what, mark in (("start", start), ("end", end)):
-                if mark and not mark.startswith("<"):
+                if mark and not mark.startswith("<") and not self.is_first:
                     raise self._wrong(f"with keys and values between marks, `{what}` has to begin with <, got {mark!r}")
 
     def _check_results(self, form: ResultForm) -> None:
@@ -485,7 +525,11 @@ class Dialect:
 
     @property
     def form(self) -> str:
-        """How a call looks, with words in place of its parts; empty for a body of elements."""
+        """How a call looks, with words in place of its parts; empty for elements that have a hint of their own."""
+        if self.json_is_usual:
+            named = f"<{self.tool_name}>tool name</{self.tool_name}>"
+            inside = f'{named}<{self.arguments}>{{"key": value}}</{self.arguments}>'
+            return f"{self.opener}<{self.server_name}>server name</{self.server_name}>{inside}{self.closer}"
         inside = f'{{"{self.json_tool_name[0]}": "tool name", "{self.json_arguments[0]}": {{"key": value}}}}'
         if self.json_name_is_key:
             inside = '[{"tool name": {"key": value}}]'
@@ -538,15 +582,25 @@ def _is_tuple(value: object, kind: type, size: int | None = None) -> bool:
 
 @lru_cache(maxsize=64)
 def forms_for(dialect: Dialect, names: tuple[str, ...]) -> tuple[Dialect, ...]:
-    """The forms of calls of tools with these names, where the element of a call is named as its tool: with its start
-    tag, and with a line in place of that.
-
-    A tool whose name can't be that of an element has none.
+    """The forms of calls of tools with these names. Where the element of a call is named as its tool, there are two for
+    each: with its start tag, and with a line in place of that. A tool whose name can't be that of an element has none.
     """
+    if dialect.body is not Body.TAGS:
+        found: list[Dialect] = []
+        for form in dialect.forms:
+            if _TOOL not in form.start:
+                found.append(form)
+                continue
+            for name in names:
+                named = replace(form, start=form.start.replace(_TOOL, name), variants=())
+                object.__setattr__(named, "base", dialect)
+                found.append(named)
+        return tuple(found)
     tags = [replace(dialect, block=name, arguments=name) for name in names if _ELEMENT_NAME.fullmatch(name)]
     return (*tags, *(replace(form, start=f"{form.block}\n", in_line=True) for form in tags))
 
 
+_TOOL = "{name}"
 _ELEMENT_NAME = re.compile(r"[^\W\d](?:[\w.:-]*\w)?")
 
 

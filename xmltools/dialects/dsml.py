@@ -26,50 +26,52 @@ def _pairs(tag: str) -> Pairs:
     )
 
 
-_V4 = Dialect(
-    name="dsml",
-    body=Body.PAIRS,
-    block="｜DSML｜tool_calls",
-    example=(
-        '<｜DSML｜tool_calls><｜DSML｜invoke name="get">'
-        '<｜DSML｜parameter name="n" string="false">1</｜DSML｜parameter>'
-        "</｜DSML｜invoke></｜DSML｜tool_calls>"
-    ),
-    reasoning=("think",),
-    ends_reasoning=True,
-    layout=True,
-    is_sure=True,
-    many=True,
-    turn_ends=(_EOS, "<｜User｜>", "<｜Assistant｜>"),
-    pairs=_pairs("｜DSML｜"),
-    writing=Writing(
-        before="\n\n",
-        start="<｜DSML｜tool_calls>\n",
-        end="\n</｜DSML｜tool_calls>",
-        after_name="\n",
-        after_value="\n",
-        result=ResultForm(each_start="<tool_result>", each_end="</tool_result>"),
-        tools=ToolList(form="schema"),
-    ),
-)
-
-_SLIPS = (
-    *((f"{bars}DSML{bars}", Code.TAG_CASE) for bars in ("|", "｜｜", "||")),
-    *((tag, Code.TAG_WHITE_SPACE) for tag in ("｜DSML｜ ", "｜ DSML ｜", "｜ DSML ｜ ", "| DSML |")),
-)
-"""Prefixes of tags that models write by mistake, and the repair of each."""
-
-DSML = replace(
-    _V4,
-    variants=(
-        replace(_V4, block="｜DSML｜function_calls"),
-        replace(_V4, block="｜DSML｜ calls", pairs=_pairs("｜DSML｜ ")),
-        # What models write by mistake.
-        *(replace(_V4, block=f"｜DSML｜{word}") for word in ("toolcalls", "tool")),
-        *(
-            replace(_V4, block=f"{tag}{word}", pairs=_pairs(tag), slip=slip, is_sure=False)
-            for tag, slip in _SLIPS
-            for word in ("tool_calls", "function_calls")
+def spelled(word: str, name: str, turn_ends: tuple[str, ...], result: ResultForm, others: tuple[str, ...]) -> Dialect:
+    """A dialect with this word between the bars of each tag; `others` are sections that older models write."""
+    tag = f"｜{word}｜"
+    form = Dialect(
+        name=name,
+        body=Body.PAIRS,
+        block=f"{tag}tool_calls",
+        example=(
+            f'<{tag}tool_calls><{tag}invoke name="get"><{tag}parameter name="n" string="false">1</{tag}parameter>'
+            f"</{tag}invoke></{tag}tool_calls>"
         ),
-    ),
+        reasoning=("think",),
+        ends_reasoning=True,
+        layout=True,
+        is_sure=True,
+        many=True,
+        turn_ends=turn_ends,
+        pairs=_pairs(tag),
+        writing=Writing(
+            before="\n\n",
+            start=f"<{tag}tool_calls>\n",
+            end=f"\n</{tag}tool_calls>",
+            after_name="\n",
+            after_value="\n",
+            result=result,
+            tools=ToolList(form="schema"),
+        ),
+    )
+    # The last two, and all of these, are what models write by mistake.
+    slips = [(f"{bars}{word}{bars}", Code.TAG_CASE) for bars in ("|", "｜｜", "||")]
+    slips += [(each, Code.TAG_WHITE_SPACE) for each in (f"{tag} ", f"｜ {word} ｜", f"｜ {word} ｜ ", f"| {word} |")]
+    variants = [replace(form, block=f"{tag}{section}") for section in (*others, "toolcalls", "tool")]
+    variants += [
+        replace(form, block=f"{slip}{section}", pairs=_pairs(slip), slip=code, is_sure=False)
+        for slip, code in slips
+        for section in ("tool_calls", *others)
+    ]
+    return replace(form, variants=tuple(variants))
+
+
+_DSML = spelled(
+    "DSML",
+    "dsml",
+    turn_ends=(_EOS, "<｜User｜>", "<｜Assistant｜>"),
+    result=ResultForm(each_start="<tool_result>", each_end="</tool_result>"),
+    others=("function_calls",),
 )
+_V41 = replace(_DSML, block="｜DSML｜ calls", pairs=_pairs("｜DSML｜ "), variants=())
+DSML = replace(_DSML, variants=(_DSML.variants[0], _V41, *_DSML.variants[1:]))

@@ -1,4 +1,4 @@
-"""Granite 3: `<|tool_call|>[{"name": NAME, "arguments": {…}}]`."""
+"""Granite 3: `<|tool_call|>[{"name": NAME, "arguments": {…}}]`; and Granite 20B: `<function_call> {"name": …}`."""
 
 from __future__ import annotations
 
@@ -15,6 +15,11 @@ _LIST = Dialect(
     many=True,
     example='<|tool_call|>[{"name": "get", "arguments": {"n": 1}}]',
     reasoning=("think",),
+    thoughts=tuple(  # Granite 3.2
+        (f"{start} my thought process:", f"{end} my response:")
+        for start in ("Here is", "Here's")
+        for end in ("Here is", "Here's")
+    ),
     ends_reasoning=True,
     turn_ends=("<|end_of_text|>",),
     writing=Writing(
@@ -29,5 +34,8 @@ _LIST = Dialect(
 
 GRANITE = replace(
     _LIST,
-    variants=(replace(_LIST, start="<tool_call>", end="</tool_call>", is_sure=False, may_lack_end=True),),
+    variants=(
+        replace(_LIST, start="<tool_call>", end="</tool_call>", is_sure=False, may_lack_end=True),
+        replace(_LIST, start="<function_call>", end="</function_call>", is_sure=False, may_lack_end=True),
+    ),
 )

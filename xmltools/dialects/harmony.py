@@ -24,6 +24,7 @@ _COMMENTARY = Dialect(
         "<|end|>",
         "<|return|>",
     ),
+    around_text=("<|start|>assistant", "<|channel|>final<|message|>", "<|channel|>commentary<|message|>", "<|end|>"),
     pairs=Pairs(
         name_end="<|message|>",
         name_pattern=(

@@ -52,7 +52,19 @@ def _prefixed(prefix: str) -> Dialect:
     return replace(_PLAIN, block=f"{prefix}function_calls", pairs=pairs)
 
 
+_DOTS = replace(_PLAIN, block="dots_function_call")
+_DOTS_JSON = replace(
+    _DOTS,
+    body=Body.JSON,
+    block="",
+    start=_DOTS.opener,
+    end=_DOTS.closer,
+    many=False,
+    pairs=None,
+    writing=None,
+)
+
 INVOKE_XML = replace(
     _PLAIN,
-    variants=(_prefixed("antml:"), replace(_PLAIN, block="dots_function_call"), replace(_PLAIN, block="tool_calls")),
+    variants=(_prefixed("antml:"), _DOTS, _DOTS_JSON, replace(_PLAIN, block="tool_calls")),
 )

@@ -16,6 +16,7 @@ KIMI_K2 = Dialect(
         "<|tool_call_end|><|tool_calls_section_end|>"
     ),
     reasoning=("think",),
+    thoughts=(("◁think▷", "◁/think▷"),),  # models before Kimi-K2
     ends_reasoning=True,
     turn_ends=("<|im_end|>",),
     leftovers=("<|tool_call_section_begin|>", "<|tool_call_section_end|>"),

@@ -31,6 +31,7 @@ _K3 = Dialect(
         "<|close|>message<|sep|>",
         "<|end_of_msg|>",
     ),
+    around_text=("<|open|>response<|sep|>", "<|close|>response<|sep|>", "<|close|>message<|sep|>"),
     pairs=Pairs(
         name="<|open|>call ",
         name_end="<|sep|>",

@@ -1,4 +1,4 @@
-"""Phi-4-mini: `functools[{"name": NAME, "arguments": {…}}]`."""
+"""Phi-4-mini and Firefunction v2: `functools[{"name": NAME, "arguments": {…}}]`."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ PHI4MINI = Dialect(
     many=True,
     example='functools[{"name": "get", "arguments": {"n": 1}}]',
     reasoning=(),
-    turn_ends=("<|end|>", "<|endoftext|>"),
+    turn_ends=("<|end|>", "<|endoftext|>", "<|eot_id|>"),
 )

@@ -65,8 +65,10 @@ class Options:
         """The marks around the reasoning with which a reply may begin: tags, or marks of the dialect of that name."""
         if self.reasoning is None:
             return None
-        known = {re.sub(r"\W", "", start): (start, end) for start, end in reversed(self.dialect.thoughts)}
-        return known.get(self.reasoning, (f"<{self.reasoning}>", f"</{self.reasoning}>"))
+        for start, end in self.dialect.thoughts:
+            if self.reasoning in (start.strip(), re.sub(r"\W", "", start)):
+                return start, end
+        return f"<{self.reasoning}>", f"</{self.reasoning}>"
 
     @property
     def has_llguidance(self) -> bool:
@@ -75,7 +77,9 @@ class Options:
 
     @property
     def spared_end_tag(self) -> str:
-        """The end tag that no CDATA section may hold; empty, if there is none."""
+        """What no CDATA section may hold: an end tag, or the start of another section; empty, if there is nothing."""
+        if not self.is_forge:  # here other calls often follow, with sections of their own
+            return "<![CDATA["
         return "" if self.end_tag_in_cdata else f"</{FORGE.block}>"
 
 
@@ -102,6 +106,7 @@ def read_options(given: Mapping[str, Any], **defaults: Any) -> Options:
             raise XMLToolsError(f"a grammar has no option {word!r}; there are {', '.join(known)}")
         _check(word, value)
     dialect = named(given.get("dialect") or FORGE)
+    _check_reasoning(given.get("reasoning"), dialect)
     if dialect.body is Body.ELEMENTS:
         _check_for_elements(dialect)
     else:
@@ -131,18 +136,21 @@ def _check_for_elements(dialect: Dialect) -> None:
 def _check_for_marks(dialect: Dialect, given: Mapping[str, Any]) -> None:
     """Refuse what only Forge's dialect has."""
     for word in _OF_ELEMENTS:
-        if word in given:
+        if word in given and dialect.body is not Body.TAGS:
             raise XMLToolsError(f"{word}: values in {dialect.name!r} have no CDATA sections; leave {word} out")
+    if "end_tag_in_cdata" in given:
+        raise XMLToolsError(f"end_tag_in_cdata: </tool> ends no call in {dialect.name!r}; leave end_tag_in_cdata out")
     if given.get("tool_choice") == "arguments":
         raise XMLToolsError(
             f"tool_choice: 'arguments' is for readers of Forge's dialect; in {dialect.name!r} use 'named'"
         )
-    if given.get("order") == "any" and (dialect.pairs is None or dialect.pairs.json):
+    is_json = dialect.body is Body.JSON or (dialect.pairs is not None and dialect.pairs.json)
+    if given.get("order") == "any" and is_json:
         raise XMLToolsError(
             f"order: arguments in {dialect.name!r} are JSON, which is written in the order of the schema; "
             "leave order out"
         )
-    if given.get("lazy") and dialect.is_bare:
+    if given.get("lazy") and (dialect.is_bare or dialect.body is Body.TAGS):
         raise XMLToolsError(f"lazy: a call in {dialect.name!r} has no mark that could be a trigger; leave lazy out")
 
 
@@ -155,10 +163,21 @@ def _check(word: str, value: Any) -> None:
         raise XMLToolsError(f"{word}: expected a whole number of at least {_COUNTS[word]}, or None, got {value!r:.80}")
     if word == "name" and value is not None and not isinstance(value, str):
         raise XMLToolsError(f"name: expected the name of a tool, got {value!r:.80}")
-    if word == "reasoning" and value is not None and (not isinstance(value, str) or not _TAG.fullmatch(value)):
-        raise XMLToolsError(
-            f"reasoning: expected the name of a tag, such as 'think', without brackets, got {value!r:.80}"
-        )
+
+
+def _check_reasoning(tag: Any, dialect: Dialect) -> None:
+    own = _starts_of_thoughts(dialect)
+    if tag is None or (isinstance(tag, str) and (_TAG.fullmatch(tag) or tag in (*own, *dialect.reasoning))):
+        return
+    or_own = f", or {' or '.join(map(repr, own))}" if own else ""
+    raise XMLToolsError(
+        f"reasoning: expected the name of a tag, such as 'think', without brackets{or_own}, got {tag!r:.80}"
+    )
+
+
+def _starts_of_thoughts(dialect: Dialect) -> tuple[str, ...]:
+    """The delimiters with which reasoning begins in a dialect."""
+    return tuple(dict.fromkeys(start.strip() for start, _ in dialect.thoughts))
 
 
 def _check_together(options: Options) -> None:

@@ -132,6 +132,8 @@ def _begins_name(own: Delimiters, text: str, at: int) -> Verdict:
     found = own.look(text, at, "name_end brace" if is_json else "name_end", inside)
     if not found:
         return found
+    if pairs.name_pattern and not re.fullmatch(pairs.name_pattern, found[1]):
+        return NO
     if found.lastgroup == "brace":  # before JSON, it may stand for the delimiter
         return _PLAIN_NAME.fullmatch(found[1]) is not None
     return found[1] != "" and own.look(text, found.end(), "brace" if is_json else "brace key end closer", SPACE)

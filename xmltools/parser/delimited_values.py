@@ -109,7 +109,9 @@ def _read_end(block: Block, leaf: Leaf, text: str, at: int) -> int:
         if begins and (leaf.lacks_mark or not leaf.shape.exact):
             return _refuse(block, leaf, at, f"another call begins in the value of {leaf.tag!r}")
         if begins:
-            ending.claims = field == "any_opener"
+            ending.claims = field == "any_opener" and (
+                pairs.name != "" or not pairs.end
+            )  # or it begins the call itself
             ending.begun = block.base + found.end()
             if ending.claims:
                 ending.blocks.append(ending.calls)
@@ -197,7 +199,8 @@ def _shows_end(block: Block, found: Delimiter) -> bool:
 
 def _ends_call(block: Block, at: int) -> bool:
     """Does what is at `at` show that a call has ended before it?"""
-    after = "closer name fillers" if block.pairs.end else "opener"
+    is_inside = block.pairs.end and (block.dialect.closer or block.pairs.name)
+    after = "closer name fillers" if is_inside else "opener"
     return bool(follows(block, at, f"{after} turn_ends", is_cut=False))
 
 
@@ -257,7 +260,7 @@ def _meet_end(block: Block, leaf: Leaf, found: Delimiter, *, is_last: bool) -> N
             ending.claims = len(blocks) > 0 and not pairs.name
     elif not is_last and ending.calls > first:
         ending.calls -= 1
-    elif ending.over < 0 and mark == (pairs.end or block.dialect.closer) and _ends_call(block, found.end()):
+    elif ending.over < 0 and mark in (pairs.ends or (block.dialect.closer,)) and _ends_call(block, found.end()):
         if is_last or not block.dialect.closer or block.source_of(place - 1, place) in ("\n", "\r"):
             _doubt(block, leaf, place)
         ending.over = place
@@ -329,9 +332,8 @@ def _begins_unread(block: Block, text: str, at: int) -> bool:
     # What is left of a delimiter, or one that may not come here.
     if len(text) - here < block.delimiters.longest and not block.final:
         raise UndecidedError
-    if block.delimiters.remains.match(text, here) or ask(
-        block, here, ENDS + " any_key any_value_end", _DAMAGED, final=True
-    ):
+    fields = f"{ENDS} any_key any_value_end{' any_name_end' * (len(pairs.name_end) > 1)}"
+    if block.delimiters.remains.match(text, here) or ask(block, here, fields, _DAMAGED, final=True):
         return True
     # A tag, or what ends as the name of an argument does.
     gap = rf"(?:.?<)?[^<\r\n]{{0,{NAME_LENGTH}}}?" if pairs.key_attribute else _BARE

@@ -133,7 +133,7 @@ class Delimiters:
         end = pairs.value_end
         self.half_end = re.escape(end[: len(end) // 2 + 1])
         """A pattern of the beginning of the delimiter after a value, by which it is known."""
-        others = [*filter(None, (pairs.key, pairs.name, pairs.end, dialect.opener, dialect.closer))]
+        others = [*filter(None, (pairs.key, pairs.name, *pairs.ends, dialect.opener, dialect.closer))]
         self.remains = re.compile("|".join(part for each in others for part in _left_of(each)), re.DOTALL)
         """A pattern of what is left of what may come after that, by which each is known."""
         self.longest = max(map(len, others), default=0)
@@ -167,6 +167,7 @@ class Delimiters:
     def _held(self, field: str) -> list[str]:
         name = field.removeprefix("any_")
         forms = self.forms if name != field else (self.dialect,)
+        name = "ends" if name == "end" else name
         held = [getattr(form.pairs or Pairs() if hasattr(self.pairs, name) else form, name) for form in forms]
         return [*dict.fromkeys(each for one in held for each in ((one,) if isinstance(one, str) else one) if each)]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from operator import add
 
 from xmltools import dialects
-from xmltools.dialects import FORGE, Body, Dialect
+from xmltools.dialects import FORGE, Body, Dialect, forms_for
 from xmltools.errors import Code, XMLToolsError
 from xmltools.models import ToolCall
 from xmltools.models.events import CallCompleted, CallFailed
@@ -23,19 +23,21 @@ def detect(texts: Iterable[str], tools: Iterable[Tool] | None = None) -> list[tu
 
     Of dialects with as many calls, the one comes first that has fewer errors, then the one in which more calls begin
     with the mark of a block, then that in which more begin with the mark that it writes, and not with one that it reads
-    as well, then the one that repairs less. Raises XMLToolsError for what is no list of texts.
+    as well, then the one whose frame is around more replies, then the one that repairs less. Raises XMLToolsError for
+    what is no list of texts.
     """
     if isinstance(texts, (str, bytes)) or not isinstance(texts, Iterable):
         one = "one " if isinstance(texts, (str, bytes)) else ""
         raise XMLToolsError(f"detect: expected a list of texts, as [text], got {one}{type(texts).__name__}")
     known = None if tools is None else list_of_tools(tools)
-    totals = {dialect: [0] * 5 for dialect in dialects.all()}
+    names = tuple(tool.name for tool in known or ())
+    totals = {dialect: [0] * 6 for dialect in dialects.all()}
     for text in texts:
         if not isinstance(text, str):
             raise XMLToolsError(f"detect: expected a list of texts, got {type(text).__name__} in it")
         for dialect, total in totals.items():
             # To look for delimiters takes much less time than to read.
-            if any(_may_begin(form, text, known or []) for form in dialect.forms):
+            if any(_may_begin(form, text, known or []) for form in forms_for(dialect, names)):
                 total[:] = map(add, total, _count(dialect, text, known))
     found = sorted((each for each in totals if totals[each][0]), key=totals.__getitem__)
     return [(each, -totals[each][0], totals[each][1]) for each in found]
@@ -54,6 +56,7 @@ def _count(dialect: Dialect, text: str, tools: list[Tool] | None) -> tuple[int, 
         sum(isinstance(event, CallFailed) for event in events),
         -sum(text.startswith(openers, start) for start in starts),
         -sum(text.startswith(written, start) for start in starts),
+        -(dialect.frame != () and all(tag in text for tag in dialect.frame)),
         sum(len(call.repairs) for call in calls),
     )
 
@@ -67,7 +70,7 @@ def _may_begin(form: Dialect, text: str, tools: list[Tool]) -> bool:
         return re.search(f"<(?i:{form.block})[>{SPACES}]", text) is not None
     if form.opener in text and (form.is_bare or form.is_sure):
         # A bare call comes first, or after a tag of reasoning, or a token.
-        return form.is_sure or text.lstrip(SPACES)[:1] in ("{", "[", "<")
+        return form.is_sure or text.lstrip(SPACES).startswith(("{", "[", "<", form.opener))
     for mark in () if form.is_bare else form.starts[:2]:
         for found in re.finditer(re.escape(mark), text):
             begins = read_start(form, text, found.start(), mark)

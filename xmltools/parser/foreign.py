@@ -163,7 +163,7 @@ def _forms(dialect: Dialect) -> dict[str, list[Dialect]]:
     """The forms of calls in other dialects by the delimiter that comes first in each of their calls: that of a call by
     itself, or else that of the block."""
     found: dict[str, list[Dialect]] = {}
-    for each in dialects.all():
+    for each in dialects.known():
         for form in each.forms:
             is_other = form.name != dialect.name and form.body in (Body.PAIRS, Body.JSON)
             if is_other and not (form.is_bare or form.is_first):
@@ -237,7 +237,7 @@ def _known(dialect: Dialect) -> dict[str, tuple[str, list[str]]]:
     """By the letters of a tag that begins calls: the notation of an attempt with it, and what ends calls that begin
     so. `<invoke>` begins calls in several dialects, `<functions>` in none."""
     found: dict[str, tuple[str, list[str]]] = {"functions": ("qwen3_coder", [])}
-    for each in (dialect, *dialects.all()):
+    for each in (dialect, *dialects.known()):
         for form in each.forms:
             for delimiter in form.starts[:2]:  # that of a block, and that of a call by itself
                 if tag := re.match("<([^<>=:]+)", delimiter.lower()):
@@ -286,6 +286,11 @@ class ForeignCalls:
         """Whether the text is in a call that has begun. An attempt may have a call of another dialect in it."""
         return self._call is not None and not self._call.is_attempt
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether the text is in a call that has begun, or in an attempt: what it has is text."""
+        return self._call is not None
+
     def take(self, text: str, *, is_all: bool, is_last: bool = False) -> int:
         """Take the next text. `is_all`: no later text continues what has begun in it. `is_last`: nothing follows, so
         that nobody will ask what is open after it."""
@@ -328,7 +333,7 @@ class ForeignCalls:
                 return handed, start
             prose.take(text[handed:start])
             handed = start
-            if text[start] == "`":
+            if text[start] == "`" and begun.trial is None:
                 begun.is_fenced = True
                 is_shown = prose.marker + prose.line.strip() != "" or prose.may_hide  # it begins no fence line
             else:

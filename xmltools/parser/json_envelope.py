@@ -71,7 +71,7 @@ def read_object_of(block: Block, json: JSONObject, text: str | None = None, writ
         raise NoCallError(code, message, written + error.offset if is_exact else place, hint) from None
     if not isinstance(value, dict):
         raise NoCallError(Code.INVALID_JSON, "the JSON is no object", place)
-    tells_python = (json.is_body and is_exact) or pairs.json
+    tells_python = ((json.is_body and is_exact) or pairs.json) and not block.dialect.json_is_python
     for code, offset, message in slips:
         if tells_python or code is not Code.PYTHON_LITERAL:
             block.add_repair(code, place + offset, message)

@@ -50,10 +50,11 @@ def begin_json_body(block: Block, place: int) -> None:
 
 def begin_json_arguments(block: Block, at: int, start: int, *, is_usual: bool = False) -> None:
     """The text of `arguments` is JSON, from `start` on; a fence before it is at `at`. `is_usual`: no repair."""
+    is_usual = is_usual or (block.dialect.json_is_usual and at == start)
     if not (block.pairs.json or is_usual):
         block.note(Code.JSON_ARGUMENTS, block.base + at, "the arguments were read from JSON")
     block.json = JSONObject(block.base + start, block.dialect, block.reading.limits.depth)
-    if block.dialect.pairs and block.stack[0].path is not None:
+    if (block.dialect.pairs or block.dialect.json_is_usual) and block.stack[0].path is not None:
         block.json.begin_deltas(block.shape, ())
     block.state = State.JSON
 

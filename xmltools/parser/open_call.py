@@ -698,7 +698,7 @@ def skip_broken(block: Block, text: str, at: int) -> int:
     fields = f"closer{' end' * (ends_itself or dialect.many)}{' turn_ends' * (not dialect.has_end)}"
     fields += " thought_ends" * block.in_reasoning
     if not dialect.is_bare:
-        fields += f" any_opener key{' name any_name' * own.pairs.bare}"
+        fields += f" any_opener any_name key{' name' * own.pairs.bare}"
     found = own.find(text, at, fields)
     field, start, end = found.lastgroup, found.start(), found.end()
     is_over: bool | None = True

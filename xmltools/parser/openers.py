@@ -8,11 +8,12 @@ from functools import lru_cache
 from itertools import chain
 from typing import Any, Final, NamedTuple
 
-from xmltools.dialects import Body, Dialect, forms_for
+from xmltools.dialects import Dialect, forms_for
 from xmltools.dialects.reasoning_tags import refuse_tag_of_calls
 from xmltools.errors import XMLToolsError
+from xmltools.parser.delimiters import cut_of
 from xmltools.parser.fences import CLOSING
-from xmltools.syntax.markup import SPACES
+from xmltools.syntax.markup import NAME_LENGTH, SPACES
 
 _W = f"[{SPACES}]{{0,64}}+"
 _KEY = rf"(?:name|tool_name|tool|function|type)[\"'](?!{_W}:{_W}[\[{{])"
@@ -120,7 +121,7 @@ def forms_by_start(
     found: dict[str, list[Dialect]] = {}
     reserved = {tag.lower() for tag in tags}
     for dialect in dialects:
-        for form in forms_for(dialect, names) if dialect.body is Body.TAGS else dialect.forms:
+        for form in forms_for(dialect, names):
             starts = [form.block.lower() if form.arguments else form.opener]
             if form.in_line:
                 starts = [f"{form.block}{end}" for end in ("\n", ":\n", "\r\n", ":\r\n")] if is_own else []
@@ -129,6 +130,13 @@ def forms_by_start(
                 if start not in reserved:
                     found.setdefault(start, []).append(form)
     return found
+
+
+@lru_cache(maxsize=32)
+def header_end(end: str) -> re.Pattern[str]:
+    """A pattern of the word in a header and the delimiter after it, or of what the end of the text cuts off of them."""
+    word = rf"[^{SPACES}<>]{{1,{NAME_LENGTH}}}+"
+    return re.compile(rf"(?P<word>{word}){re.escape(end)}|(?P<cut>(?:{word}(?:{cut_of(end)}|))?\Z)")
 
 
 class ReasoningTags(NamedTuple):
@@ -178,7 +186,7 @@ class Starts(NamedTuple):
     thoughts: dict[str, tuple[str, ...]]
     """Delimiters that end reasoning, by those that begin it."""
     other_thoughts: frozenset[str]
-    """Of these and of the reasoning elements, those of other dialects, in small letters."""
+    """Of these and of the reasoning elements, those of other dialects, and words, in small letters."""
     strays: frozenset[str]
     """Words that may be no text where they come without a call."""
     edges: tuple[str, ...]
@@ -216,13 +224,15 @@ def starts_of(
     thoughts: dict[str, tuple[str, ...]] = {}
     for each in (dialect, *beside):
         for start, end in each.thoughts:
+            if each is not dialect and start.endswith(":"):
+                continue
             thoughts[start] = tuple(dict.fromkeys((*thoughts.get(start, ()), end)))
     calls = forms_by_start((dialect,), tags, names, is_own=True)
     others = forms_by_start(beside, tags, names, is_own=False)
     starts = tuple(dict.fromkeys((*calls, *others)))
     ends = tuple(f"</{tag}>" for tag in tags)
     strays = (*dialect.strays, *dialect.frame, *ends)
-    tokens = (*dialect.turn_ends, *thoughts, *strays, _NO_STRAY)
+    tokens = (*dialect.turn_ends, *(start for start, _ in dialect.headers if start), *thoughts, *strays, _NO_STRAY)
     later = [
         start
         for start in starts
@@ -238,7 +248,9 @@ def starts_of(
         calls,
         others,
         thoughts,
-        frozenset(map(str.lower, (*other_tags, *thoughts))).difference(start.lower() for start, _ in dialect.thoughts),
+        frozenset(map(str.lower, (*other_tags, *thoughts))).difference(
+            start.lower() for start, _ in dialect.thoughts if not start.endswith(":")
+        ),
         frozenset(strays),
         (*ends, *dialect.frame[:1]),
         make_openers((*starts, *tags), tokens, dialect.layout),

@@ -11,7 +11,7 @@ from xmltools.parser.call_start import CallStarts
 from xmltools.parser.foreign import ForeignCalls
 from xmltools.parser.held_calls import HeldCalls
 from xmltools.parser.limits import Limits
-from xmltools.parser.openers import Starts, forms_at
+from xmltools.parser.openers import Starts, forms_at, header_end
 from xmltools.parser.reasoning import MAX_BRACKETS, Brackets, Reasoning, is_json_list
 from xmltools.parser.shown import Shown
 from xmltools.parser.toolbox import Toolbox
@@ -25,6 +25,7 @@ from xmltools.syntax.markup import (
     Answer,
     read_mark,
     read_opener,
+    read_token,
     skip_space,
 )
 
@@ -56,6 +57,8 @@ class Outside:
     """Nothing but white space has come since the reply, a call or reasoning."""
     _is_hiding = False
     """The text that is held back is a call, unless what may hide it ends."""
+    _is_answer = False
+    """The text is for the user, so that calls in it are only shown."""
     _next = (-1, "")
     """The next opener in the text that is being read, if that is known: its place and its word."""
     _tail = "\n"
@@ -164,6 +167,7 @@ class Outside:
         self._foreign.at = place
         self.is_after = self._starts.dialect.layout
         self._is_blank = True
+        self._is_answer = False
         self._edges = self._starts.dialect.frame[:1]
         self.calls.is_long = False
 
@@ -244,6 +248,13 @@ class Outside:
         """Text up to the next opener, or to the beginning of one at the end of the text; or that opener. White space
         next to calls and reasoning may lay them out."""
         calls = self.calls
+        if calls.base + at == 0:  # the prompt may have begun the header with which the reply begins
+            headed = self._end_of_token(text, at, "")
+            if headed is MORE:
+                return -1
+            if headed:
+                self._skip(text, at, headed)
+                return headed
         if self._next[0] < at:  # it is searched for once: brackets may stop the reading before it often
             self._next = calls.openers.find(text, at)
         place, word = self._next
@@ -285,21 +296,27 @@ class Outside:
         if lead < at:
             prose.take_early(text[lead:at])
         prose.settle()
-        if word in starts.dialect.turn_ends:
-            end = at + len(word)
+        token = self._end_of_token(text, at, word)
+        if token is MORE:
+            return -1
+        if token:
+            end = int(token)
             if prose.may_hide and not prose.is_closing:  # it is only shown
                 return self.emit_text(text, lead, end)
+            self._is_answer = word in starts.dialect.answers
             self._foreign.stop()
             self._tell_notices()
             self._skip(text, lead, end)
             prose.early = 0
             self.is_after = starts.dialect.layout
             return end
-        if prose.is_escaped or prose.quoted:
+        if prose.is_escaped or prose.quoted or (word[0] == "`" and prose.ends_with_backticks):
             return self.emit_text(text, lead, at + 1)
         if word in starts.strays:
             return self._read_stray(text, at, lead, word)
         is_call = bool(forms_at(starts.calls, word) or forms_at(starts.others, word))
+        if is_call and self._is_answer:  # it is only shown
+            return self.emit_text(text, lead, at + 1)
         calls.counts_others = starts.others != {} and not (self._is_copied or self._foreign.is_open)
         start = calls.find(text, at, word) if is_call else self._find_region(text, at, word)
         hidden: int | Answer = NO
@@ -323,10 +340,22 @@ class Outside:
             return self._open_region(text, at, lead, word, start)
         self.end_text()
         dialect, end = start
-        self.held.hold(calls.base + lead, prose, dialect.is_bare and not calls.is_first)
+        is_quoted = "```" in word and dialect.name != starts.dialect.name  # a fence may show how that one is written
+        self.held.hold(calls.base + lead, prose, is_quoted or (dialect.is_bare and not calls.is_first))
         self._skip(text, lead, at)
         self.opening = Opening(calls.base + at, max(end - at, 0), word, dialect)
         return at
+
+    def _end_of_token(self, text: str, at: int, word: str) -> int | Answer:
+        """The place after a token that ends a turn, or a header, at `at`. What a header ends with may begin a call."""
+        starts, after = self._starts, at + len(word)
+        for end in (end for start, end in starts.dialect.headers if start == word):
+            found = read_token(header_end(end), text, after)
+            if found is MORE and not self.calls.final:
+                return MORE
+            if found:
+                return found.end("word" if end in starts.calls else 0)
+        return after if word in starts.dialect.turn_ends else NO
 
     def _read_stray(self, text: str, at: int, lead: int, word: str) -> int:
         """A token without a call at `at`, or what frames the reply if nothing comes before it, or after it."""
@@ -334,12 +363,13 @@ class Outside:
         end = at + len(word)
         is_first = self._is_blank and not self.held.is_waiting
         is_stray = word in dialect.strays or (is_first and word in self._edges)
-        if word in dialect.frame[1:]:  # it frames the reply if nothing comes after it
-            token = read_mark(text, skip_space(text, end), dialect.turn_ends)
+        if word in dialect.frame[1:]:  # it frames the reply if nothing but calls comes after it
+            marks = *dialect.turn_ends, *(form.opener for form in dialect.forms)
+            token = read_mark(text, skip_space(text, end), marks)
             if token is MORE and not self.calls.final:
                 return -1
             is_stray = token is not NO
-        if is_stray and not (lead < at or self._prose.may_hide or self._prose.fence or self._foreign.is_open):
+        if is_stray and not (lead < at or self._prose.may_hide or self._prose.fence or self._foreign.has_begun):
             self._skip(text, at, end)
             self.is_after = self._is_blank and dialect.layout
             self._is_blank &= word in dialect.strays  # what frames a reply does so once

@@ -137,6 +137,11 @@ class Shown(FenceReader):
         """True if what `hides` found is inline code whose backticks are right before the place."""
         return bool(self._tokens) and self._tokens[0][1] + self._tokens[0][2] == self._at
 
+    @property
+    def ends_with_backticks(self) -> bool:
+        """True if backticks that may begin inline code are right before the next character."""
+        return bool(self._tokens) and self._tokens[-1][:2] == (_CODE, self._at - self._tokens[-1][2])
+
     def _forget_old(self) -> None:
         """What has begun too long ago has no end."""
         if self._open:

@@ -45,6 +45,8 @@ _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 _WHOLE = "UpstreamStatusError"
 """What files of before 0.2.0 have as what broke an exchange off, though the upstream's error was whole."""
 
+_QUESTIONS = ("/props", "/api/version")
+"""What `serve` asks every upstream for its chat templates, of which nothing is recorded."""
 _NO_ANSWER = "the upstream gave no answer when this was recorded"
 
 # Keeping
@@ -306,6 +308,8 @@ class Replay:
             await pace.until(kept.recorded.end_at)
             said = error_body("chat", _NO_ANSWER, status=502, code="upstream_error")
             return JSONResponse(said, status_code=502)
+        if request.url.path in _QUESTIONS:
+            return JSONResponse({}, status_code=404)
         if asked == ("GET", "models"):
             return JSONResponse({"object": "list", "data": self._models()})
         raise HTTPException(404, f"nothing is recorded for {request.method} {request.url.path:.200}")

@@ -287,19 +287,19 @@ def _write_python(form: Dialect, writing: Writing, call: ToolCall, shape: Object
     if not all(map(_PYTHON_NAME.fullmatch, call.arguments)):
         return None
     arguments, is_sure = _spelled(call, shape)
-    inside = ", ".join(f"{key}={_literal(value)}" for key, value in arguments.items())
+    inside = ", ".join(f"{key}={to_python(value)}" for key, value in arguments.items())
     return Piece(f"{call.name}({inside})", is_sure and _PYTHON_NAME.fullmatch(call.name) is not None)
 
 
 _PYTHON_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
-def _literal(value: Any) -> str:
+def to_python(value: Any) -> str:
     """Return a value as a literal of Python."""
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{_said(key)}: {_literal(each)}' for key, each in value.items())}}}"
+        return f"{{{', '.join(f'{_said(key)}: {to_python(each)}' for key, each in value.items())}}}"
     if isinstance(value, list):
-        return f"[{', '.join(map(_literal, value))}]"
+        return f"[{', '.join(map(to_python, value))}]"
     return repr(value) if value is None or isinstance(value, bool) else _said(value)
 
 
@@ -384,6 +384,11 @@ def _kind(pairs: Pairs, value: Any) -> str:
     """Return what the attribute of an argument says of its value."""
     if pairs.kind != "type":
         return "true" if isinstance(value, str) else "false"
+    return type_word(value)
+
+
+def type_word(value: Any) -> str:
+    """Return the type of a value in the words of JSON Schema; integers are numbers."""
     return next(word for type, word in _TYPES if isinstance(value, type))
 
 

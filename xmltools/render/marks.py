@@ -59,7 +59,7 @@ _REACH = 320
 
 _SHORT = 256
 """In fewer characters one pattern looks for all needles sooner than a search for each of them."""
-_NEEDLES = {"f": "functools[", "]": "]~"}
+_NEEDLES = {"f": "functools[", "]": "]~", "A": "Action:", "`": "```tool_code"}
 """What to look for first, where a mark begins with what is in each text."""
 
 
@@ -197,7 +197,7 @@ def _opener(mark: str) -> tuple[str, str]:
 
 def _marks(dialect: Dialect, thoughts: bool) -> Iterator[tuple[str, str]]:
     """Yield the marks of all dialects, and those around results and tools in this one."""
-    for each in dict.fromkeys((*dialects.all(), dialect)):
+    for each in dict.fromkeys((*dialects.known(), dialect)):
         yield from map(_opener, _openers(each))
         yield from map(_opener, (f"<{tag}>" for tag in each.reasoning if thoughts))
     yield from _turns()
@@ -214,14 +214,14 @@ def _marks(dialect: Dialect, thoughts: bool) -> Iterator[tuple[str, str]]:
 
 def _turns() -> Iterator[tuple[str, str]]:
     """Yield what begins or ends turns, and thoughts between tokens, in any chat template that is known."""
-    for each in dialects.all():
+    for each in dialects.known():
         yield from _turns_of(each)
     yield from map(_token, _TURNS)
 
 
 def _turns_of(dialect: Dialect) -> Iterator[tuple[str, str]]:
     tokens = (*dialect.turn_ends, *dialect.strays, *dialect.frame, *chain.from_iterable(dialect.thoughts))
-    return (_token(token.strip()) for token in tokens)
+    return (_token(token.strip()) for token in tokens if not token.endswith(":"))
 
 
 def _plain_frames(form: ResultForm) -> Iterator[str]:

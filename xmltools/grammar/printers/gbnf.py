@@ -7,6 +7,8 @@ become a thousand times slower by them.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from xmltools.grammar.options import Options
 from xmltools.grammar.regular.automata import automaton
 from xmltools.grammar.regular.expressions import suffix
@@ -21,6 +23,7 @@ from xmltools.grammar.regular.regular import (
     Repeat,
     Sequence,
     characters,
+    choice,
     is_simple,
     literal,
     sequence,
@@ -42,6 +45,8 @@ from xmltools.grammar.text_tree import (
 )
 
 EMPTY = '""'
+_MARKS = 0x10F000
+"""From this private character on there are marks of rules. They are only in automata, and are never printed."""
 MAX_PERMUTED = 6
 """Members whose every order is printed: n of them take 2^n rules."""
 
@@ -98,15 +103,20 @@ class _Printer:
         return Reference(f"{name}0")
 
     def _dispatch(self, name: str, node: Dispatch) -> Node:
-        lead = automaton(sequence(node.lead, literal(node.trigger)))
-        body = self._node(node.body)
+        leads = tuple(
+            Series((Lexeme(f"lead{number or ''}", automaton(sequence(node.lead, literal(trigger)))), body))
+            for number, (trigger, body) in enumerate(node.rules)
+        )
+        one = leads[0] if len(leads) == 1 else Alternatives(leads)
         if node.high is None:
-            self._lines += state_rules(name, lead, after=f"{body} {name}", is_prose=True)
-            first = (Lexeme("lead", lead), node.body) * node.low
-            return Series((*first, Reference(name)))
+            # A character after each trigger says which body follows; where it stands, the body is printed.
+            after = {chr(_MARKS + number): f"{self._node(body)} {name}" for number, (_, body) in enumerate(node.rules)}
+            ends = (literal(trigger + mark) for (trigger, _), mark in zip(node.rules, after, strict=True))
+            machine = automaton(sequence(node.lead, choice(*ends)))
+            self._lines += state_rules(name, machine, after=after)
+            return Series((*(one,) * node.low, Reference(name)))
         self._lexemes["prose"] = node.prose
-        calls = Repetition(Series((Lexeme("lead", lead), node.body)), node.low, node.high)
-        return Series((calls, Reference("prose")))
+        return Series((Repetition(one, node.low, node.high), Reference("prose")))
 
     # Nodes as text. `loose`: it stands alone, so that a choice needs no brackets around it.
 
@@ -266,13 +276,15 @@ def _head(block: str, low: int, high: int) -> str:
     return f"{block}{suffix(low, high)} " if high else ""
 
 
-def state_rules(name: str, machine: Automaton, *, after: str = "", is_prose: bool = False) -> list[str]:
+def state_rules(name: str, machine: Automaton, *, after: Mapping[str, str] | None = None) -> list[str]:
     """Return a rule for each state of an automaton, but for those that are only a step in a word.
 
-    `after` comes after the end of a text. `is_prose`: texts may end everywhere but there.
+    `after`: it is an automaton of prose, so that texts may end everywhere but at its end. The last character before
+    that is no text, but says what comes there.
     """
     assert machine.edges, name
     names = {state: f"{name}-{state}" if state else name for state in range(len(machine.edges))}
+    is_prose = after is not None
     final = machine.accepting if is_prose else frozenset()
     lines = []
     for state, row in enumerate(machine.edges):
@@ -292,15 +304,21 @@ def _is_step(machine: Automaton, state: int) -> bool:
 
 
 def _way(
-    machine: Automaton, names: dict[int, str], ranges: Ranges, target: int, final: frozenset[int], after: str
+    machine: Automaton,
+    names: dict[int, str],
+    ranges: Ranges,
+    target: int,
+    final: frozenset[int],
+    after: Mapping[str, str] | None,
 ) -> str:
     """Return an edge as an alternative of its state's rule, with the steps after it."""
     text, first = _single(ranges), _only(ranges)
     rest, target = _steps(machine, target, final)
+    if target in final and after is not None:
+        whole = (first or "") + rest
+        return f"{quoted(whole[:-1])} {after[whole[-1]]}"
     if rest:
         text = f"{text} {quoted(rest)}" if first is None else quoted(first + rest)
-    if target in final:
-        return f"{text} {after}"
     if not machine.edges[target] and target in machine.accepting:
         return text
     return f"{text} {names[target]}"

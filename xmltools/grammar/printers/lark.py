@@ -120,8 +120,11 @@ class _Printer:
     def _dispatch(self, node: Dispatch) -> str:
         calls = ""
         if node.high != 0:
-            lead = self._terminal("lead", sequence(node.lead, literal(node.trigger)))
-            calls = f"({lead} {self._node(node.body)}){suffix(node.low, node.high)} "
+            ways = []
+            for number, (trigger, body) in enumerate(node.rules):
+                lead = self._terminal(f"lead{number or ''}", sequence(node.lead, literal(trigger)))
+                ways.append(f"{lead} {self._node(body)}")
+            calls = f"({' | '.join(ways)}){suffix(node.low, node.high)} "
         return calls + self._terminal("prose", node.prose)
 
 

@@ -76,9 +76,8 @@ class _Printer:
         return self._printed[name]
 
     def _dispatch(self, node: Dispatch) -> str:
-        lead = expression(sequence(node.lead, literal(node.trigger)))
-        body = self.text(node.body)
-        return f"(?:{lead}{body}){suffix(node.low, node.high)}{expression(node.prose)}"
+        ways = (f"{expression(sequence(node.lead, literal(start)))}{self.text(body)}" for start, body in node.rules)
+        return f"(?:{'|'.join(ways)}){suffix(node.low, node.high)}{expression(node.prose)}"
 
 
 def _refuse(too_much: bool) -> None:

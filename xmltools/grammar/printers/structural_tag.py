@@ -21,13 +21,15 @@ from xmltools.grammar.text_tree import Dispatch, Grammar, Series
 def print_structural_tag(grammar: Grammar, options: Options) -> str:
     """Return the grammar as a structural tag, in JSON."""
     found = _dispatch(grammar)
-    if found is None:
+    if found is None or found.excludes is None:
         form: dict[str, Any] = {"type": "grammar", "grammar": print_gbnf(grammar, options)}
     else:
-        body = print_gbnf(Grammar(found.body, grammar.rules, grammar.notes), options)
+        bodies = [
+            (start, print_gbnf(Grammar(body, grammar.rules, grammar.notes), options)) for start, body in found.rules
+        ]
         form = {
             "type": "dispatch",
-            "rules": [[found.trigger, {"type": "grammar", "grammar": body}]],
+            "rules": [[start, {"type": "grammar", "grammar": body}] for start, body in bodies],
             "loop": True,
             "excludes": list(found.excludes),
         }

@@ -7,10 +7,12 @@ look at the grammar then never have to choose between two of them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import partial
 
-from xmltools.dialects import FORGE
+from xmltools.dialects import FORGE, Dialect
+from xmltools.errors import XMLToolsError
 from xmltools.grammar.issues import Report
 from xmltools.grammar.options import Backend, Options
 from xmltools.grammar.regular.regular import EMPTY, NOTHING, Regular, Repeat, chars, choice, is_empty, sequence
@@ -62,8 +64,10 @@ _ARRAY_WORDS = frozenset(("items", "prefixItems", "minItems", "maxItems"))
 class Builder(Rules):
     """Makes the rules for the arguments of tools. What all tools share, such as free strings, is made once."""
 
-    def __init__(self, options: Options, backend: Backend) -> None:
+    def __init__(self, options: Options, backend: Backend, tags: frozenset[str] = frozenset()) -> None:
         super().__init__(options, backend)
+        self._tags = tags
+        """Names of elements that begin calls, in small letters: no argument can have one."""
         self._strings = Strings(InTags(options.cdata, options.spared_end_tag), backend, MAX_COUNT)
         self._tool = ""
         self._rules: dict[tuple[int, str], str] = {}
@@ -76,7 +80,7 @@ class Builder(Rules):
         for word in ("enum", "const"):  # of a value that is no object these make another shape
             if any(word in part for part in tool.shape.parts):
                 report.add("", word, "is not enforced")
-        inner = self.contents(tool.shape.forms, FORGE.arguments, "")
+        inner = self.contents(tool.shape.forms, FORGE.arguments if self.options.is_forge else tool.name, "")
         self.fill_later()
         return inner
 
@@ -122,8 +126,8 @@ class Builder(Rules):
         """Return the contents of an object, which may be one of several: `union` are all of them."""
         if is_map(shape):
             return JsonText(self).spaced(shape, place)
-        hiding = not place and any(is_hidden(each, shape, FORGE) for each in shape.required)
-        is_taken = union.has_property(FORGE.argument)
+        hiding = self.options.is_forge and not place and any(is_hidden(each, shape, FORGE) for each in shape.required)
+        is_taken = self.options.is_forge and union.has_property(FORGE.argument)
         key = (name if hiding else "") + (f" {FORGE.argument}" if is_taken else "")
         return self.rule(shape, key, partial(self.object, shape, place, is_taken))
 
@@ -141,10 +145,12 @@ class Builder(Rules):
         """Return an element with its tags; null may be an attribute. `by_name`: the name is an attribute, too."""
         refuse_unsayable(name, "an argument")
         tag, start = name, name
-        if by_name or not is_xml_name(name):
+        if not self.options.is_forge:
+            refuse_no_tag(name, "an argument", self.options.dialect, self._tags)
+        elif by_name or not is_xml_name(name):
             tag, start = FORGE.argument, f'{FORGE.argument} {FORGE.argument_name}="{escape_name(name)}"'
         filled = series(Literal(f"<{start}>"), self.contents(shape, name, place), Literal(f"</{tag}>"))
-        if any(_is_null(each) for each in shape.alternatives):
+        if self.options.dialect.nil and any(_is_null(each) for each in shape.alternatives):
             return alternatives(filled, Literal(f'<{start} {FORGE.nil}="true"/>'))
         return filled
 
@@ -247,3 +253,20 @@ def _is_null(shape: Shape) -> bool:
     if isinstance(shape, EnumShape):
         return None in shape.values
     return isinstance(shape, ScalarShape) and shape.type == "null"
+
+
+def refuse_no_tag(name: str, what: str, dialect: Dialect, taken: frozenset[str] = frozenset()) -> None:
+    """Raise XMLToolsError for a name that no element of a call can bear, in a dialect in which a tag says the tool.
+
+    `taken` are the names of tools, in small letters.
+    """
+    if name.lower() in taken:
+        raise XMLToolsError(f"{name!r:.80} is the name of {what} and of a tool, whose calls begin with it; rename one")
+    if not _TAG_NAME.fullmatch(name):
+        raise XMLToolsError(
+            f"{name!r:.80} is no name for {what} that a call in {dialect.name!r} could say; "
+            "rename it, or use another dialect"
+        )
+
+
+_TAG_NAME = re.compile(r"[^\W\d](?:[\w.:-]*\w)?")

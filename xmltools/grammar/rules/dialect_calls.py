@@ -1,7 +1,8 @@
 """Calls in other dialects than Forge's: names and values between marks, or JSON.
 
-There are three kinds of calls: pairs of names and values, a name and an object of JSON, and an object of JSON with the
-name in it. Blocks hold one call or several. All literal text comes from the dialect's record (`written_form`).
+Arguments are pairs of names and values, elements after a token, or one object: in JSON, in Gemma's notation, or those
+of a call in Python. Blocks hold one call, several, or a list. All literal text comes from the dialect's record
+(`written_form`).
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 from functools import partial
+from typing import Any
 
+from xmltools.dialects import Dialect
 from xmltools.errors import XMLToolsError
 from xmltools.grammar.issues import Report
 from xmltools.grammar.options import Backend, Options
@@ -28,7 +31,7 @@ from xmltools.grammar.regular.regular import (
     sequence,
     star,
 )
-from xmltools.grammar.rules.json_text import JsonText, style_between
+from xmltools.grammar.rules.json_text import JsonText, style_of
 from xmltools.grammar.rules.marked_strings import Marked, value_marks
 from xmltools.grammar.rules.shared import (
     MAX_COUNT,
@@ -36,14 +39,17 @@ from xmltools.grammar.rules.shared import (
     OBJECT_WORDS,
     TEXT_WORDS,
     Rules,
+    chain,
+    countable,
     is_map,
     letters,
     scalars,
 )
 from xmltools.grammar.rules.strings import Strings
-from xmltools.grammar.rules.written_form import WrittenForm, refuse_unreadable, written_form
+from xmltools.grammar.rules.written_form import Part, is_readable, refuse_unreadable, written_form
 from xmltools.grammar.schema_values import valid_values
 from xmltools.grammar.text_tree import (
+    Lexeme,
     Literal,
     Member,
     Node,
@@ -55,6 +61,7 @@ from xmltools.grammar.text_tree import (
     maybe,
     series,
 )
+from xmltools.render.dialect_calls import type_word
 from xmltools.syntax.markup import SPACES
 from xmltools.tools import Tool
 from xmltools.tools.schema import (
@@ -64,10 +71,16 @@ from xmltools.tools.schema import (
     Property,
     ScalarShape,
     Shape,
+    UnionShape,
+    items_of,
     properties_of,
     text_facts,
 )
 
+_ITEM = "item"
+"""The element of a list item, where all elements of items are called alike."""
+_MAX_DIGITS = 6
+"""Of a number that counts calls."""
 _LIKE_JSON = sequence(star(chars(SPACES)), chars("[{`"), ANYTHING)
 """Text that a reader may take for a list or an object, where the schema has one beside a string."""
 
@@ -80,12 +93,13 @@ class DialectCalls(Rules):
         self.form = written_form(options.dialect)
         self._dialect = self.form.dialect
         self._pairs = self._dialect.pairs
-        marks = () if self.form.json else value_marks(self._dialect)
+        marks = () if self.form.json and not self.form.quote else value_marks(self._dialect)
         framing = self._pairs is not None and self._pairs.framing
         self._text = Marked(marks, framing)
         self._strings = Strings(self._text, backend, MAX_COUNT)
-        self._style = style_between(marks, options.white_space)
+        self._style = style_of(self.form, marks, options.white_space)
         self._json = JsonText(self, self._style)
+        self._names: dict[int, str] = {}
         # Around values that are no text there may be a line break that frames them.
         self._edge = Repeat(chars("\n"), 0, 1) if framing and options.white_space == 0 else self.spaces
 
@@ -94,6 +108,9 @@ class DialectCalls(Rules):
     def block(self, calls: Node, most: int | None) -> Node:
         """Return what comes after the mark with which a block begins; in it there are at most so many calls."""
         closer = self._dialect.closer
+        if self.form.is_list:
+            end = series(self.ws, Literal(closer)) if closer else series()
+            return series(self.ws, self._list(calls, most), end)
         if not closer:
             return calls
         if self._dialect.many:
@@ -101,8 +118,15 @@ class DialectCalls(Rules):
             return series(self.ws, calls, Literal(closer))
         return series(self.ws, calls, self.ws, Literal(closer))
 
+    def _list(self, calls: Node, most: int | None) -> Node:
+        more = series(Literal(","), self.ws, calls, self.ws)
+        inner = series(self.ws, calls, self.ws, Repetition(more, 0, None if most is None else most - 1))
+        return series(Literal(self.form.opening), inner, Literal(self.form.closing))
+
     def bare(self, calls: Node, most: int | None) -> Node:
         """Return a reply that consists of calls without marks."""
+        if self.form.is_list:
+            return self._list(calls, most)
         more = series(self.ws, Literal(self._dialect.separator), self.ws, calls)
         return series(calls, Repetition(more, 0, None if most is None else most - 1))
 
@@ -117,11 +141,18 @@ class DialectCalls(Rules):
             self._json = JsonText(self, self._style)
             gap, inner = self._json.space, self._json_arguments(tool)
         else:
+            self._names = {}
             gap, inner = self.ws, self._arguments(tool, prefix)
         self.fill_later()
-        head = series(*(series(Literal(part), gap) for part in self.form.head(tool.name)))
-        self.grammar.rules[own] = series(head, inner, gap if self.form.tail else series(), Literal(self.form.tail))
+        head = series(*(series(self._counted(part), gap) for part in self.form.head(tool.name)))
+        tail = series(*(series(gap, self._counted(part)) for part in self.form.tail))
+        self.grammar.rules[own] = series(head, inner, tail)
         return Reference(own)
+
+    def _counted(self, part: Part) -> Node:
+        """Return texts with numbers between them."""
+        number = Lexeme("count", Repeat(chars((0x30, 0x39)), 1, _MAX_DIGITS))
+        return series(Literal(part[0]), *(series(number, Literal(text)) for text in part[1:]))
 
     # Arguments
 
@@ -138,6 +169,8 @@ class DialectCalls(Rules):
         return found
 
     def _json_arguments(self, tool: Tool) -> Node:
+        if self.form.python:
+            return self._keywords(tool)
         nodes: list[Node] = []
         for shape in self._shapes(tool):
             if properties_of(shape) or is_map(shape):
@@ -146,6 +179,16 @@ class DialectCalls(Rules):
                 self._note_others(shape, [])
                 nodes.append(series(Literal("{"), self._json.space, Literal("}")))
         return alternatives(*nodes) if nodes else series(Literal("{"), self._json.space, Literal("}"))
+
+    def _keywords(self, tool: Tool) -> Node:
+        """Return the arguments of a call in Python."""
+        shapes = self._shapes(tool)
+        for shape in shapes:
+            if is_map(shape):
+                self.report.add("", "additionalProperties", "only the properties that are named are generated")
+            for each in properties_of(shape):
+                refuse_unreadable(self.form, each.name, "an argument")
+        return alternatives(*map(self._json.keywords, shapes)) if shapes else series()
 
     def _arguments(self, tool: Tool, prefix: str) -> Node:
         shapes = self._shapes(tool)
@@ -179,55 +222,163 @@ class DialectCalls(Rules):
 
     def _pair(self, name: str, shape: Shape) -> Node:
         """Return a name and its value. Where an attribute says whether that is text, there are two kinds of pairs."""
-        assert self._pairs is not None
-        text, data = self._value(shape, name)
-        kinds = [(text, True), (data, False)]
-        if not self._pairs.kind:
-            kinds = [(alternatives(*(node for node in (text, data) if node is not None)), True)]
         pairs = []
-        for node, is_text in kinds:
-            if node is not None:
-                *first, last = self.form.key(name, is_text=is_text)
-                pairs.append(series(*(series(Literal(part), self.ws) for part in first), Literal(last), node))
+        for kind, node in self._value(shape, name).items():
+            *first, last = self.form.key(name, kind)
+            key = series(*(series(Literal(part), self.ws) for part in first), Literal(last))
+            pairs.append(series(key, node, Literal(self.form.after_value(name))))
         return alternatives(*pairs)
 
     # Values, each with the mark that ends it
 
-    def _value(self, shape: Shape, place: str) -> tuple[Node | None, Node | None]:
-        """Return how a value is written as text, and how it is written as JSON, as far as there are such values."""
+    def _value(self, shape: Shape, place: str) -> dict[str, Node]:
+        """Return how a value is written, by the kinds of values that an attribute tells apart; by "" without one."""
         self.note_union(shape, place)
-        nodes: list[Node] = []
-        texts: list[Regular] = []
-        others: list[Regular] = []
-        has_kinds = self._pairs is not None and self._pairs.kind != ""
+        nodes: dict[str, list[Node]] = {}
+        found: dict[str, list[Regular]] = {}
+        text_kind, _ = self.form.kinds
         shapes = [each for each in shape.alternatives if self.has_values(each)]
         has_containers = any(map(_is_container, shapes))
         for each in shapes:
             if isinstance(each, (ArrayShape, ObjectShape)):
-                nodes.append(series(self._json.space, self._json.one(each, place), self._json.space, self._end))
+                kind = self._kind("array" if isinstance(each, ArrayShape) else "object")
+                nodes.setdefault(kind, []).append(self._container(each, place))
             elif isinstance(each, ScalarShape):
                 self.report.add_others(place, each, NUMBER_WORDS)
-                others.append(self._spaced(scalars(each)))
+                found.setdefault(self._kind(each.type), []).append(self._spaced(scalars(each)))
             elif isinstance(each, EnumShape):
                 for value in valid_values(each):
-                    if isinstance(value, str):
-                        texts += self._choice(value)
-                    else:
-                        others.append(self._spaced(literal(self._style.literal(value))))
+                    kind = self._kind(type_word(value))
+                    literals = self._choice(value) if isinstance(value, str) else [self._literal(value)]
+                    if literals:
+                        found.setdefault(kind, []).extend(literals)
             else:
                 self.report.add_others(place, each, TEXT_WORDS)
                 facts = text_facts(each)
                 language = self._strings.spellings(facts, place, self.report)
                 language = self._text.any(filled=facts.low == 1) if language is None else language
-                if has_containers and not has_kinds:
+                if has_containers and not text_kind:
                     language = self._unlike_json(language, place)
-                texts += [language] if language != NOTHING else []
-                if each.is_any and has_kinds:
-                    nodes.append(series(self._json.space, self._json.one(each, place), self._json.space, self._end))
-        if not (nodes or texts or others):
+                if language != NOTHING:
+                    found.setdefault(text_kind, []).append(language)
+                if each.is_any and text_kind:
+                    self._anything(nodes, place)
+        if not (nodes or found):
             self.report.add(place, "the schema", "has no value that can be written; any string is")
-            texts = [self._text.any()]
-        return self._joined(texts, others, nodes, has_kinds)
+            found[text_kind] = [self._text.any()]
+        return self._joined(found, nodes)
+
+    def _kind(self, type: str) -> str:
+        """Return what the attribute of an argument says of values of a type."""
+        text_kind, data_kind = self.form.kinds
+        if type == "string" or not text_kind:
+            return text_kind
+        if data_kind == "false":
+            return data_kind
+        return "number" if type == "integer" else type
+
+    def _literal(self, value: Any) -> Regular:
+        return self._spaced(literal(self._style.literal(value)))
+
+    def _anything(self, nodes: dict[str, list[Node]], place: str) -> None:
+        """Add all values of JSON that are no strings."""
+        for type, node in self._json.by_type(place).items():
+            spaced = series(self._json.space, node, self._json.space, self._end)
+            nodes.setdefault(self._kind(type), []).append(spaced)
+
+    def _container(self, shape: ArrayShape | ObjectShape, place: str) -> Node:
+        """Return a list or an object, and what ends it."""
+        if self.form.tag_mark and self._has_tags(shape):
+            return series(self._nested(shape, place), self._tag_mark)
+        return series(self._json.space, self._json.one(shape, place), self._json.space, self._end)
+
+    def _joined(self, found: dict[str, list[Regular]], nodes: dict[str, list[Node]]) -> dict[str, Node]:
+        """Return the languages of a kind as one lexeme, so that an engine never has to choose between two."""
+        any_text = self._text.any()
+        joined: dict[str, Node] = {}
+        for kind in dict.fromkeys((*found, *nodes)):
+            texts = found.get(kind, [])
+            is_text = kind == self.form.kinds[0]
+            hint = "str" if texts == [any_text] else "text" if is_text else "value"
+            leaf = [self._ended(texts, hint)] if texts else []
+            joined[kind] = alternatives(*leaf, *nodes.get(kind, []))
+        return joined
+
+    # Elements after a token
+
+    @property
+    def _tag_mark(self) -> Node:
+        """The token before a tag, apart from the tag: a value may end with it."""
+        return Lexeme("mark", literal(self.form.tag_mark))
+
+    def _has_tags(self, shape: Shape) -> bool:
+        """Return whether a list or an object is written as elements.
+
+        It is in JSON as a whole if something in it has names that are free or no tags, or may be anything: JSON in an
+        element is clean only where that is an argument.
+        """
+        open_shapes, seen = [shape], {id(shape)}
+        while open_shapes:
+            each = open_shapes.pop()
+            if isinstance(each, ObjectShape):
+                if is_map(each) or not all(is_readable(self.form, one.name) for one in properties_of(each)):
+                    return False
+                inner = [one.shape for one in properties_of(each)]
+            elif isinstance(each, ArrayShape):
+                items = items_of(each)
+                inner = [*items.first, *([items.rest] if items.rest is not None else [])]
+            elif isinstance(each, EnumShape):
+                if any(isinstance(value, (list, dict)) for value in each.values):
+                    return False
+                continue
+            elif isinstance(each, UnionShape):
+                inner = list(each.alternatives)
+            else:
+                if each.is_any:
+                    return False
+                continue
+            open_shapes += [one for one in inner if id(one) not in seen]
+            seen.update(map(id, inner))
+        return True
+
+    def _nested(self, shape: ArrayShape | ObjectShape, place: str) -> Node:
+        if id(shape) not in self._names:
+            own = self._names[id(shape)] = self.json_name()
+            if isinstance(shape, ArrayShape):
+                self.fill(own, partial(self._items, shape, place))
+            else:
+                self.fill(own, partial(self._members, shape, place))
+        return Reference(self._names[id(shape)])
+
+    def _element(self, name: str, shape: Shape, place: str) -> Node:
+        (value,) = self._value(shape, place).values()
+        return series(self._tag_mark, Literal(f"<{name}>"), value, Literal(self.form.after_value(name)), self.ws)
+
+    def _items(self, shape: ArrayShape, place: str) -> Node:
+        self.report.add_others(place, shape, ("items", "prefixItems", "minItems", "maxItems"))
+        items = countable(shape, self.has_values, place, self.report)
+        first = [self._element(_ITEM, each, f"{place}[]") for each in items.first]
+        rest: Node = series()
+        if items.rest is not None:
+            count, one = len(first), self._element(_ITEM, items.rest, f"{place}[]")
+            rest = Repetition(one, max(items.low - count, 0), None if items.high is None else items.high - count)
+        return series(self.ws, chain(first, rest, items.low, self._piece))
+
+    def _piece(self, node: Node) -> Node:
+        name = self.json_name()
+        self.grammar.rules[name] = node
+        return Reference(name)
+
+    def _members(self, shape: ObjectShape, place: str) -> Node:
+        self.report.add_others(place, shape, OBJECT_WORDS)
+        properties = [each for each in properties_of(shape) if self.has_values(each.shape)]
+        self.check_count(shape, properties, place)
+        members = []
+        for each in properties:
+            node = self._piece(self._element(each.name, each.shape, f"{place}.{each.name}"))
+            members.append(Member(node, each.required))
+        inner = series(*(each.node if each.required else maybe(each.node) for each in members))
+        return series(self.ws, Permutation(tuple(members)) if len(members) > 1 else inner)
 
     def _unlike_json(self, language: Regular, place: str) -> Regular:
         """Return the texts of a language that nobody takes for a list or an object."""
@@ -241,16 +392,6 @@ class DialectCalls(Rules):
             self.report.add(place, "length, pattern or format", "is not enforced for text beside lists and objects")
         return And((self._text.any(), Not(_LIKE_JSON)))
 
-    def _joined(
-        self, texts: list[Regular], others: list[Regular], nodes: list[Node], has_kinds: bool
-    ) -> tuple[Node | None, Node | None]:
-        """Return the languages as one lexeme, so that an engine never has to choose between two; or as one a kind."""
-        if not has_kinds:
-            texts, others = [*texts, *others], []
-        text = self._ended(texts, "str" if texts == [self._text.any()] else "text") if texts else None
-        data = [self._ended(others, "value")] if others else []
-        return text, alternatives(*data, *nodes) if data or nodes else None
-
     def _ended(self, languages: list[Regular], hint: str) -> Node:
         """Return values and the mark after them as a lexeme."""
         end = literal(self._end.text)
@@ -260,8 +401,7 @@ class DialectCalls(Rules):
 
     @property
     def _end(self) -> Literal:
-        assert self._pairs is not None
-        return Literal(self._pairs.value_end)
+        return Literal(self.form.value_end)
 
     def _spaced(self, value: Regular) -> Regular:
         return sequence(self._edge, value, self._edge)
@@ -284,13 +424,13 @@ def _is_container(shape: Shape) -> bool:
     )
 
 
-def refuse_twins(tools: Iterable[Tool], form: WrittenForm) -> None:
+def refuse_twins(tools: Iterable[Tool], dialect: Dialect) -> None:
     """Raise XMLToolsError for two tools of one name: no call in another dialect than Forge's names a server."""
     servers: dict[str, str] = {}
     for tool in tools:
         if tool.name in servers:
             raise XMLToolsError(
                 f"the servers {servers[tool.name]!r:.80} and {tool.server!r:.80} both have a tool {tool.name!r:.80}, "
-                f"and calls in {form.dialect.name!r} name no server; give one another name, or use 'forge'"
+                f"and calls in {dialect.name!r} name no server; give one another name, or use 'forge'"
             )
         servers[tool.name] = tool.server

@@ -7,17 +7,18 @@ that the text stands there as it is.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from xmltools.grammar.regular.automata import automaton
 from xmltools.grammar.regular.numbers import numbers
-from xmltools.grammar.regular.regular import NOTHING, Chars, Repeat, chars, subtract
-from xmltools.grammar.rules.marked_strings import MAX_ESCAPES, Quoted
+from xmltools.grammar.regular.regular import NOTHING, Chars, Regular, Repeat, chars, sequence, star, subtract
+from xmltools.grammar.rules.marked_strings import MAX_ESCAPES, Fenced, Marked, Quoted
 from xmltools.grammar.rules.shared import MAX_COUNT, NUMBER_WORDS, TEXT_WORDS, Rules, chain, countable, scalars
 from xmltools.grammar.rules.strings import SPACE, XML, Strings, json_literal
+from xmltools.grammar.rules.written_form import WrittenForm, refuse_unreadable
 from xmltools.grammar.schema_values import valid_values
 from xmltools.grammar.text_tree import (
     Lexeme,
@@ -30,6 +31,8 @@ from xmltools.grammar.text_tree import (
     maybe,
     series,
 )
+from xmltools.render.dialect_calls import marked, to_json, to_python
+from xmltools.render.writable import ORDINARY_NAME
 from xmltools.tools.schema import (
     ArrayShape,
     EnumShape,
@@ -50,14 +53,30 @@ _STRING_WORDS = frozenset(("minLength", "maxLength"))
 class JsonStyle:
     """How JSON is written in some place: its strings, the most white space between two tokens, and its literals.
 
-    `constrained`: strings keep to patterns and formats, too. `where` says of issues what they are about.
+    `constrained`: strings keep to patterns and formats, too. `where` says of issues what they are about. `marks` stand
+    in no string of a literal. `name` writes the name of a property, `free_name` is one that no schema declares; without
+    them names are strings.
     """
 
-    string: Quoted
+    string: Quoted | Fenced
     literal: Callable[[Any], str]
     most_space: int = _MOST_SPACE
     constrained: bool = True
     where: str = ""
+    marks: tuple[str, ...] = ()
+    name: Callable[[str], str] | None = None
+    free_name: Regular | None = None
+
+    def literals(self, shape: EnumShape) -> list[str]:
+        """Return how the values of an enum are written, as far as that can be done."""
+        return [self.literal(value) for value in valid_values(shape) if not self.marks or self._is_sayable(value)]
+
+    def _is_sayable(self, value: Any) -> bool:
+        if isinstance(value, str):
+            return not any(mark in value for mark in self.marks)
+        if isinstance(value, dict):
+            return all(map(ORDINARY_NAME.fullmatch, value)) and all(map(self._is_sayable, value.values()))
+        return not isinstance(value, list) or all(map(self._is_sayable, value))
 
 
 _IN_ELEMENTS = JsonStyle(
@@ -66,17 +85,30 @@ _IN_ELEMENTS = JsonStyle(
     constrained=False,
     where=" in JSON text",
 )
+_NAME = sequence(chars("_", (0x41, 0x5A), (0x61, 0x7A)), star(chars("_", (0x30, 0x39), (0x41, 0x5A), (0x61, 0x7A))))
+"""A name without quotes."""
 
 
-def style_between(marks: tuple[str, ...], white_space: int | None) -> JsonStyle:
-    """Return how JSON is written in other dialects than Forge's, where it may hold none of the `marks`."""
+def style_of(form: WrittenForm, marks: tuple[str, ...], white_space: int | None) -> JsonStyle:
+    """Return how JSON, or what stands for it, is written in a dialect, where it may hold none of the `marks`."""
     most = _MOST_SPACE if white_space is None else min(white_space, _MOST_SPACE)
+    if form.quote:
+        string = Fenced(Marked(marks), form.quote)
+        name = partial(_bare_name, form)
+        return JsonStyle(string, partial(marked, quote=form.quote), most, marks=marks, name=name, free_name=_NAME)
+    if form.python:
+        return JsonStyle(Quoted(), to_python, most)
 
     def written(value: Any) -> str:
-        text = json.dumps(value, ensure_ascii=False)
+        text = to_json(value)
         return text.replace("<", "\\u003c") if any(mark in text for mark in marks) else text
 
     return JsonStyle(Quoted(marks=marks), written, most)
+
+
+def _bare_name(form: WrittenForm, name: str) -> str:
+    refuse_unreadable(form, name, "an argument")
+    return name
 
 
 class JsonText:
@@ -109,7 +141,7 @@ class JsonText:
         if isinstance(shape, ScalarShape):
             return self._scalar(shape, place)
         if isinstance(shape, EnumShape):
-            return alternatives(*(Literal(self._style.literal(each)) for each in valid_values(shape)))
+            return self._enum(shape, place)
         if isinstance(shape, ArrayShape):
             return self._rule(shape, lambda: self._array(shape, place))
         if isinstance(shape, ObjectShape):
@@ -153,13 +185,23 @@ class JsonText:
         if not low and high is None:
             return self._any_string
         escapes = self._rules.backend.expressions or max(low, high or 0) <= MAX_ESCAPES
-        return self._rules.lexeme(self._style.string.quoted(low, high, escapes=escapes), "jsonbounded")
+        strings = self._style.string
+        assert isinstance(strings, Quoted)  # between other marks they are constrained
+        return self._rules.lexeme(strings.quoted(low, high, escapes=escapes), "jsonbounded")
 
     def _scalar(self, shape: ScalarShape, place: str) -> Node:
         self._others(shape, place, NUMBER_WORDS)
         if shape.type in ("integer", "number"):
             return self._rules.lexeme(scalars(shape), f"json{shape.type}")
-        return alternatives(*map(Literal, ("true", "false") if shape.type == "boolean" else ("null",)))
+        values = (True, False) if shape.type == "boolean" else (None,)
+        return alternatives(*(Literal(self._style.literal(value)) for value in values))
+
+    def _enum(self, shape: EnumShape, place: str) -> Node:
+        texts = self._style.literals(shape)
+        if not texts:
+            self._rules.report.add(place, "the schema", "has no value that can be written; any string is")
+            return self._any_string
+        return alternatives(*map(Literal, texts))
 
     # Containers
 
@@ -213,15 +255,41 @@ class JsonText:
         self._rules.report.add(place, "additionalProperties", "names are free; that none stands twice is not enforced")
 
     def _map_of(self, value: Node) -> Node:
-        pair = series(self._any_string, self.space, Literal(":"), self.space, value, self.space)
+        free = self._style.free_name
+        name = self._any_string if free is None else Lexeme("jsonname", free)
+        pair = series(name, self.space, Literal(":"), self.space, value, self.space)
         pairs = series(pair, Repetition(series(Literal(","), self.space, pair)))
         return series(Literal("{"), self.space, maybe(pairs), Literal("}"))
 
     def _member(self, of: Property, place: str) -> tuple[Node, bool]:
         path = f"{place}.{of.name}" if place else of.name
-        name = Literal(self._style.literal(of.name))
-        pair = series(name, self.space, Literal(":"), self.space, self.value(of.shape, path), self.space)
+        name = (self._style.name or self._style.literal)(of.name)
+        pair = series(Literal(name), self.space, Literal(":"), self.space, self.value(of.shape, path), self.space)
         return pair, of.required
+
+    def keywords(self, shape: ObjectShape) -> Node:
+        """Return an object as the arguments of a call in Python, without its brackets."""
+        self._others(shape, "", ("properties", "required", "additionalProperties"))
+        members = []
+        for each in properties_of(shape):
+            if self._rules.has_values(each.shape):
+                value = self.value(each.shape, each.name)
+                members.append(
+                    (series(Literal(each.name), self.space, Literal("="), self.space, value, self.space), each.required)
+                )
+        return self._members(members)
+
+    def by_type(self, place: str) -> dict[str, Node]:
+        """Return the texts of all values but strings, by their types."""
+        self._note_names(place)
+        anything = self._anything()
+        return {
+            "object": self._map_of(anything),
+            "array": series(Literal("["), self.space, self._listed([], anything, 0, None), Literal("]")),
+            "number": self._rules.lexeme(numbers(None, None, False, False), "jsonnumber"),
+            "boolean": alternatives(*map(Literal, map(self._style.literal, (True, False)))),
+            "null": Literal(self._style.literal(None)),
+        }
 
     def _members(self, members: list[tuple[Node, bool]]) -> Node:
         """Return members in their order, the optional ones perhaps, with commas between those that are there."""
@@ -245,7 +313,7 @@ class JsonText:
                 series(Literal("["), self.space, items, Literal("]")),
                 self._any_string,
                 self._rules.lexeme(numbers(None, None, False, False), "jsonnumber"),
-                *map(Literal, ("true", "false", "null")),
+                *map(Literal, map(self._style.literal, (True, False, None))),
             )
         return Reference(name)
 

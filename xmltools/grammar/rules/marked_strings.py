@@ -54,15 +54,21 @@ def value_marks(form: Dialect) -> tuple[str, ...]:
     """
     pairs = form.pairs
     assert pairs is not None
+    if pairs.tag_mark:
+        return (shortened(pairs.tag_mark),)
+    if pairs.quote:
+        delimiters = (mark for each in (form.base or form).forms for mark in (each.opener, each.closer) if mark)
+        return tuple(dict.fromkeys((pairs.quote, *(shortened(mark, pairs.quote) for mark in delimiters))))
     end = pairs.value_end[: len(pairs.value_end) // 2 + 1]
     starts = [(each.pairs and each.pairs.name) or each.opener for each in (form.base or form).forms]
-    around = (pairs.key, pairs.value and pairs.key_end, pairs.value, "<![CDATA[" if pairs.cdata else "")
+    key_end = pairs.key_end if len(pairs.key_end) > 1 else ""  # twice before a value, the second one is skipped
+    around = (pairs.key, key_end, pairs.value, "<![CDATA[" if pairs.cdata else "")
     others = (*around, pairs.end or form.closer, *dict.fromkeys(starts))
     return (end, *(shortened(mark, end) for mark in others if mark))
 
 
-def shortened(mark: str, other: str) -> str:
-    """Return what a mark begins with, if that is unlike all other text; `other` is a mark that begins in another way.
+def shortened(mark: str, *others: str) -> str:
+    """Return what a mark begins with, if that is unlike all other text; `others` are marks that begin in other ways.
 
     What a grammar looks out for makes it larger, character by character.
     """
@@ -70,7 +76,7 @@ def shortened(mark: str, other: str) -> str:
     if not found or not _UNUSUAL.search(mark):
         return mark
     size = found.end()
-    while other.startswith(mark[:size]) and size < len(mark):
+    while size < len(mark) and any(other.startswith(mark[:size]) for other in others):
         size += 1
     return mark[:size]
 
@@ -113,9 +119,14 @@ class Marked:
         empty = choice(sequence(optional(_BREAK), optional(choice(_BREAK, chars("\r"))))) if self.framing else EMPTY
         return And((free_of(self.marks), Not(empty)))
 
+    @property
+    def _risky(self) -> str:
+        """What may begin a mark, or a frame."""
+        return _firsts(self.marks) + "\r\n" * self.framing
+
     def as_it_is(self, decoded: Regular) -> Regular | None:
         """See `Spelling`."""
-        risky = chars("<\r\n" if self.framing else "<").ranges
+        risky = chars(self._risky).ranges
         if not is_simple(decoded) or intersect(characters(decoded), risky):
             return None
         return self.framed(decoded, decoded)
@@ -142,21 +153,21 @@ class Marked:
             return self.framed(EMPTY, EMPTY)
         if high is None:
             return self._at_least(low, exact)
-        alone = Repeat(_but("<\r\n" if self.framing else "<"), low, high)
-        inside: Regular = Repeat(_but("<\r" if self.framing else "<"), low, high)
+        alone = Repeat(_but(self._risky), low, high)
+        inside: Regular = Repeat(_but(self._risky.removesuffix("\n")), low, high)
         if exact and high <= _MAX_EXACT:
             inside = And((Repeat(_but("\r") if self.framing else _ALL, low, high), _safe(self.marks)))
         text = self.framed(inside, alone if self.framing else inside)
         if self.counts(low, high, exact=exact):
             return text
-        return choice(text, And((sequence(ANYTHING, literal("<"), ANYTHING), free_of(self.marks))))
+        return choice(text, And((sequence(ANYTHING, chars(_firsts(self.marks)), ANYTHING), free_of(self.marks))))
 
     def _at_least(self, low: int, exact: bool) -> Regular:
         """Return text of `low` characters and more. No mark begins in the first ones, so that they can be counted."""
-        first: Regular = Repeat(_but("<\r\n" if self.framing else "<"), low, low)
+        first: Regular = Repeat(_but(self._risky), low, low)
         if low <= (_MAX_EXACT if exact else _MAX_LEAST):
             whole = Repeat(_but("\r\n") if self.framing else _ALL, low, low)
-            first = And((whole, _safe(self.marks), Not(sequence(ANYTHING, literal("<")))))
+            first = And((whole, _safe(self.marks), Not(sequence(ANYTHING, chars(_firsts(self.marks))))))
         frame = optional(literal("\n")) if self.framing else EMPTY
         return sequence(frame, first, free_of(self.marks))
 
@@ -168,12 +179,59 @@ class Marked:
 
 def _safe(marks: Sequence[str]) -> Regular:
     """Return texts without anything that may begin a mark: a small complement, with which llguidance counts, too."""
-    seconds = chars(*{mark[1] for mark in marks})
-    return Not(sequence(ANYTHING, literal("<"), seconds, ANYTHING))
+    seconds = {first: chars(*{mark[1] for mark in marks if mark[0] == first}) for first in _firsts(marks)}
+    starts = choice(*(sequence(literal(first), second) for first, second in seconds.items()))
+    return Not(sequence(ANYTHING, starts, ANYTHING))
+
+
+def _firsts(marks: Sequence[str]) -> str:
+    """Return the characters with which the marks begin."""
+    return "".join(dict.fromkeys(mark[0] for mark in marks))
 
 
 def _but(left_out: str) -> Chars:
     return Chars(subtract(ALL, chars(left_out).ranges))
+
+
+@dataclass(frozen=True, slots=True)
+class Fenced:
+    """Such text with a mark on both sides, in place of the quotes of JSON."""
+
+    text: Marked
+    quote: str
+
+    @property
+    def characters(self) -> Chars:
+        """See `Spelling`."""
+        return self.text.characters
+
+    def _fenced(self, text: Regular) -> Regular:
+        return sequence(literal(self.quote), text, literal(self.quote))
+
+    def any(self) -> Regular:
+        """Return all strings."""
+        return self._fenced(self.text.any())
+
+    def as_it_is(self, decoded: Regular) -> Regular | None:
+        """See `Spelling`."""
+        text = self.text.as_it_is(decoded)
+        return None if text is None else self._fenced(text)
+
+    def fitting(self, decoded: Regular, *, intersects: bool) -> Regular:
+        """See `Spelling`."""
+        return self._fenced(self.text.fitting(decoded, intersects=intersects))
+
+    def counts(self, low: int, high: int | None, *, exact: bool) -> bool:
+        """See `Spelling`."""
+        return self.text.counts(low, high, exact=exact)
+
+    def counted(self, low: int, high: int | None, *, exact: bool) -> Regular:
+        """See `Spelling`."""
+        return self._fenced(self.text.counted(low, high, exact=exact))
+
+    def of_length(self, low: int, high: int | None) -> Regular:
+        """See `Spelling`."""
+        return self._fenced(self.text.of_length(low, high))
 
 
 # Strings in JSON
@@ -224,7 +282,7 @@ class Quoted:
 
     def as_it_is(self, decoded: Regular) -> Regular | None:
         """See `Spelling`."""
-        risky = subtract(ALL, subtract(self.plain.ranges, chars("<" if self.marks else "").ranges))
+        risky = subtract(ALL, subtract(self.plain.ranges, chars(_firsts(self.marks)).ranges))
         if not is_simple(decoded) or intersect(characters(decoded), risky):
             return None
         return sequence(literal('"'), decoded, literal('"'))
@@ -251,12 +309,13 @@ class Quoted:
             return self.quoted(low, high)
         if self.counts(low, high, exact=True):
             return And((self.quoted(low, high), _safe(self.marks)))
-        left = Quoted(Chars(subtract(self.plain.ranges, chars("<").ranges)))
-        return choice(left.quoted(low, high), And((self.any(), sequence(ANYTHING, literal("<"), ANYTHING))))
+        firsts = chars(_firsts(self.marks))
+        left = Quoted(Chars(subtract(self.plain.ranges, firsts.ranges)))
+        return choice(left.quoted(low, high), And((self.any(), sequence(ANYTHING, firsts, ANYTHING))))
 
     def _short(self, low: int, high: int | None) -> Regular:
         """Return short strings: what is counted is no escape by number, and with marks no <."""
-        plain = Chars(subtract(self.plain.ranges, chars("<" if self.marks else "").ranges))
+        plain = Chars(subtract(self.plain.ranges, chars(_firsts(self.marks)).ranges))
         unit = choice(plain, sequence(literal("\\"), chars('"\\/bfnrt')))
         rest = sequence() if high is not None else self._inside
         text = sequence(literal('"'), Repeat(unit, low, low if high is None else high), rest, literal('"'))

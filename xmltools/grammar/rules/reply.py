@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from xmltools.dialects import FORGE
+from xmltools.dialects import FORGE, Body
 from xmltools.errors import XMLToolsError
 from xmltools.grammar.issues import GrammarIssue, Report
 from xmltools.grammar.options import Backend, Options
 from xmltools.grammar.regular.regular import literal, sequence
-from xmltools.grammar.rules.arguments import Builder
+from xmltools.grammar.rules.arguments import Builder, refuse_no_tag
 from xmltools.grammar.rules.dialect_calls import DialectCalls, refuse_twins
 from xmltools.grammar.rules.prose import around
 from xmltools.grammar.rules.shared import Rules
@@ -73,14 +73,35 @@ def make_grammar(
         calls.setdefault(tool.server, []).append(_call(builder, tool, f"t{number}", report))
         issues += report.issues
     builder.grammar.rules["call"] = _block(builder, calls, only)
-    builder.grammar.root = _root(builder, options, _OPENER, options.max_calls)
+    builder.grammar.root = _root(builder, options, {_OPENER: Reference("call")}, options.max_calls)
+    return builder.grammar, issues
+
+
+def _in_tags(tools: Sequence[Tool], options: Options, backend: Backend) -> tuple[Grammar, list[GrammarIssue]]:
+    """As `make_grammar`, where the element of a call is named as its tool."""
+    builder = Builder(options, backend, frozenset(tool.name.lower() for tool in tools))
+    refuse_twins(tools, options.dialect)
+    rules: dict[str, Node] = {}
+    issues: list[GrammarIssue] = []
+    for number, tool in enumerate(tools, 1):
+        report, own = Report(tool.name), f"t{number}-call"
+        refuse_no_tag(tool.name, "a tool", options.dialect)
+        builder.grammar.rules[own] = Literal("")
+        builder.grammar.notes[own] = tool.name
+        inner = builder.arguments(tool, f"t{number}", report)
+        builder.grammar.rules[own] = series(inner, builder.ws, Literal(f"</{tool.name}>"))
+        rules[f"<{tool.name}>"] = Reference(own)
+        issues += report.issues
+    builder.grammar.root = _root(builder, options, rules, options.max_calls, tools)
     return builder.grammar, issues
 
 
 def _in_dialect(tools: Sequence[Tool], options: Options, backend: Backend) -> tuple[Grammar, list[GrammarIssue]]:
     """As `make_grammar`, for other dialects than Forge's."""
+    if options.dialect.body is Body.TAGS:
+        return _in_tags(tools, options, backend)
     builder = DialectCalls(options, backend)
-    refuse_twins(tools, builder.form)
+    refuse_twins(tools, options.dialect)
     reports = [Report(tool.name) for tool in tools]
     calls = [
         builder.call(tool, f"t{n}", report) for n, (tool, report) in enumerate(zip(tools, reports, strict=True), 1)
@@ -92,13 +113,13 @@ def _in_dialect(tools: Sequence[Tool], options: Options, backend: Backend) -> tu
         rules["call"] = one
         builder.grammar.root = _bare_root(builder, options, builder.bare(Reference("call"), most))
         return builder.grammar, issues
-    in_block = options.dialect.many and options.dialect.closer != ""
+    in_block = options.dialect.many and (options.dialect.closer != "" or builder.form.is_list)
     if in_block:  # it is blocks that are counted, and there is one of them
         rules["each"] = one
         one = Reference("each")
     rules["call"] = builder.block(one, most)
     blocks = 1 if in_block and options.max_calls is not None else options.max_calls
-    builder.grammar.root = _root(builder, options, builder.form.trigger, blocks)
+    builder.grammar.root = _root(builder, options, {builder.form.trigger: Reference("call")}, blocks)
     return builder.grammar, issues
 
 
@@ -140,19 +161,27 @@ def _element(name: str, content: Node) -> Node:
     return series(Literal(f"<{name}>"), content, Literal(f"</{name}>"))
 
 
-def _root(builder: Rules, options: Options, opener: str, most: int | None) -> Node:
-    """Return a reply whose blocks begin with the opener, with at most so many of them."""
-    call = Reference("call")
-    one = series(Literal(opener), call)
-    outside = around(options)
+def _root(
+    builder: Rules, options: Options, blocks: Mapping[str, Node], most: int | None, tools: Sequence[Tool] = ()
+) -> Node:
+    """Return a reply with at most so many blocks, each of which has its opener."""
+    one = alternatives(*(series(Literal(opener), block) for opener, block in blocks.items()))
+    outside, rules = around(options, tools), tuple(blocks.items())
+    layout = outside.layout(builder.spaces)
+    around_call = builder.ws if layout == builder.spaces else Lexeme("layout", layout)
     if options.lazy:
         more = None if most is None else most - 1
-        rest = builder.ws if options.tool_choice != "auto" else outside.dispatch(opener, call, 0, more)
+        rest = around_call if options.tool_choice != "auto" else outside.dispatch(rules, 0, more)
         return series(one, rest)
     if options.tool_choice in ("one", "named"):
-        reply = series(builder.ws, one, builder.ws)
+        if outside.tokens:  # they may begin as the opener does
+            ((opener, block),) = rules
+            one = series(Lexeme("first", sequence(layout, literal(opener))), block)
+            reply = series(one, around_call)
+        else:
+            reply = series(builder.ws, one, builder.ws)
     else:
-        reply = outside.dispatch(opener, call, int(options.tool_choice == "required"), most)
+        reply = outside.dispatch(rules, int(options.tool_choice == "required"), most)
     return series(_reasoning(builder, options), reply)
 
 

@@ -40,7 +40,8 @@ def result_starts(dialect: str, names: Iterable[str]) -> list[str]:
 def _fixed(start: str) -> str:
     """Return the beginning of a mark up to what differs, or to a token after the name, which may be no text."""
     head, name, rest = start.partition("{name}")
-    return f"{head}{name}{_VARIES.split(rest)[0]}" if name else head.partition("{")[0]
+    fixed = head.partition("{")[0]
+    return f"{head}{name}{_VARIES.split(rest)[0]}" if name and fixed == head else fixed
 
 
 def _written(dialect: str) -> Dialect:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from functools import lru_cache
@@ -16,12 +17,15 @@ from xmltools.tools import Tool
 
 AUTO = "auto"
 """In place of a dialect: the one of the model that the client asks for."""
+ANY_MODEL = ""
+"""In `upstream_dialects`: whichever model the client asks for."""
 _LONGEST_NAME = 200
 """Characters of a model's name. No longer one is known."""
 _WORDS = {
     "dialect": "the name of a dialect",
     "also": "names of dialects, or 'known', which means all of them",
     "dialects": "names of dialects by model",
+    "upstream_dialects": "names of dialects by model",
 }
 """What is expected of fields whose type says too little."""
 
@@ -42,10 +46,13 @@ class Settings:
     `strict_requests`: fields of the Messages and Responses APIs that are not known, and tools that only the provider
     runs, are refused; else they are passed over. Chat completions go to the upstream with all their other fields.
 
-    `dialect`: the name of the one in which the model writes its calls; "auto" is that of the model that the client asks
-    for. If that model is not known, has no dialect, or has one in which no prompt can be written, it gets instructions
-    for Forge's; with "auto", calls in other dialects are read in any case, unless `also` says otherwise.
+    `dialect`: the name of the one in which the model writes its calls; "auto", the default, is that of the model that
+    the client asks for. If that model is not known, has no dialect, or has one in which no prompt can be written, it
+    gets instructions for Forge's; with "auto", calls in other dialects are read in any case, unless `also` says
+    otherwise.
     `dialects`: those of single models, as clients name them: a mapping, or pairs. `dialect` is for the others.
+    `upstream_dialects`: those that the upstream's chat templates tell, by model, in the same form; the one for "" is
+    that of every other model. "auto" looks there first, and then at the model's name. `serve` asks the upstream.
     `prompt`: "ours" writes tools, calls and results into the messages, in the dialect. With "upstream" they go to the
     upstream as chat completions have them, and its chat template writes them; it must leave the calls of the reply in
     the text, which is read here. `style`, `result_role` and `server_names` change nothing then. Other dialects than
@@ -78,18 +85,19 @@ class Settings:
     strict_calls: bool = False
     server_names: bool = False
     strict_requests: bool = False
-    dialect: str = FORGE.name
+    dialect: str = AUTO
     prompt: Literal["ours", "upstream"] = "ours"
     also: str | tuple[str, ...] | None = None
     upstream_tool_choice: Literal["auto", "none"] = "auto"
     starts_in_reasoning: bool = False
     dialects: Mapping[str, str] | tuple[tuple[str, str], ...] = ()
+    upstream_dialects: Mapping[str, str] | tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         check_types(self, **_WORDS)
         if type(self.retries) is not int or not 0 <= self.retries <= 10:
             raise XMLToolsError(f"retries: expected a whole number from 0 through 10, got {self.retries!r:.60}")
-        dialect = FORGE if self.dialect == AUTO else named(self.dialect)
+        dialect = FORGE if self.dialect == AUTO else named(self.dialect, more=(AUTO,))
         beside(dialect, self.also)
         if isinstance(self.also, list):  # of JSON, by which settings go to another process
             object.__setattr__(self, "also", tuple(self.also))
@@ -106,17 +114,23 @@ class Settings:
             )
         if self.engine is not None:
             self._check_engine(dialect.name)
-        if self.dialects:
-            self._check_dialects()
+        self._check_dialects()
+        for _, name in self._pairs("upstream_dialects"):
+            named(name, "upstream_dialects")
+
+    def _pairs(self, field: str) -> tuple[tuple[str, str], ...]:
+        """Keep dialects by model as pairs, and return these: they can be compared, and hashed, also those of JSON, by
+        which settings go to another process."""
+        given = getattr(self, field)
+        try:
+            pairs = tuple(dict(given).items())
+        except (TypeError, ValueError):
+            raise XMLToolsError(f"{field}: expected names of dialects by model, got {given!r:.60}") from None
+        object.__setattr__(self, field, pairs)
+        return pairs
 
     def _check_dialects(self) -> None:
-        # As pairs they can be compared and kept, also those of JSON, by which settings go to another process.
-        try:
-            given = dict(self.dialects)
-        except (TypeError, ValueError):
-            raise XMLToolsError(f"dialects: expected names of dialects by model, got {self.dialects!r:.60}") from None
-        object.__setattr__(self, "dialects", tuple(given.items()))
-        for model, dialect in given.items():
+        for model, dialect in self._pairs("dialects"):
             if not isinstance(model, str) or not model.strip():
                 raise XMLToolsError(
                     f"dialects: expected the name of a model, as clients write it, before the dialect {dialect!r:.60}, "
@@ -173,13 +187,15 @@ def can_be_written(dialect: str) -> bool:
 @lru_cache(maxsize=64)
 def _for_model(settings: Settings, model: str) -> Settings:
     chosen = dict(settings.dialects).get(model, settings.dialect)
-    settings = replace(settings, dialect=chosen, dialects=())
+    told = dict(settings.upstream_dialects)
+    settings = replace(settings, dialect=chosen, dialects=(), upstream_dialects=())
     if chosen != AUTO:
         return settings
     family = dialects.family_of(model)
-    dialect = family.dialect if family is not None and family.dialect else FORGE.name
-    if settings.prompt == "ours" and not can_be_written(dialect):
-        dialect = FORGE.name
+    by_name = family.dialect if family is not None else ""
     also = "known" if settings.also is None else settings.also
-    names_servers = settings.server_names and dialect == FORGE.name
-    return replace(settings, dialect=dialect, also=also, server_names=names_servers)
+    for dialect in (told.get(model) or told.get(ANY_MODEL) or by_name, FORGE.name):
+        names_servers = settings.server_names and dialect == FORGE.name
+        with suppress(XMLToolsError):  # no prompts or no grammars are written in it
+            return replace(settings, dialect=dialect, also=also, server_names=names_servers)
+    raise AssertionError

@@ -65,7 +65,7 @@ class NoAnswerError(Exception):
 
 @dataclass(slots=True)
 class Got:
-    """An answer to a GET."""
+    """An answer to a question about the server."""
 
     status: int
     content_type: str
@@ -188,8 +188,9 @@ class Asking:
         messages = [{"role": "user", "content": words}]
         return {"model": self.model, "messages": messages, **self.sampling(max_tokens), **fields}
 
-    async def get(self, url: str) -> Got:
-        """Ask for what is at a URL of the upstream. Raises NoAnswerError if there is no answer."""
+    async def get(self, url: str, content: dict[str, Any] | None = None) -> Got:
+        """Ask for what is at a URL of the upstream, with a POST if there is `content`. Raises NoAnswerError if there is
+        no answer."""
         start = self._clock()
 
         async def read(answer: UpstreamAnswer) -> Got:
@@ -197,7 +198,10 @@ class Asking:
             server = answer.header(b"server")
             return Got(answer.status, answer.content_type, server, body, self._clock() - start)
 
-        return await self._send(Request("GET", url, self._headers()), read)
+        if content is None:
+            return await self._send(Request("GET", url, self._headers()), read)
+        headers = [(b"content-type", b"application/json"), *self._headers()]
+        return await self._send(Request("POST", url, headers, encoded(content)), read)
 
     async def chat(self, body: dict[str, Any]) -> Reply:
         """Send a request for a chat completion, as a stream if it asks for one.

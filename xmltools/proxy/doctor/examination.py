@@ -35,7 +35,7 @@ def most_requests(dialects: int) -> int:
 
 def usual_most() -> int:
     """Return how many there are if no dialects are given."""
-    return most_requests(len(USUAL_DIALECTS) + 2)
+    return most_requests(len(USUAL_DIALECTS) + 3)
 
 
 async def examine(
@@ -159,7 +159,8 @@ STEPS = (
 def _ways(case: Case) -> list[Way]:
     """The ways to try, those that a model is likely to be best in first."""
     report = case.report
-    own = [name for name in (report.own_dialect, report.named_dialect) if name is not None]
+    known = (report.own_dialect, report.template_dialect, report.named_dialect)
+    own = [name for name in known if name is not None]
     chosen = case.dialects if case.dialects is not None else tuple(dict.fromkeys((*own, *USUAL_DIALECTS)))
     ways = [Way(name) for name in chosen if can_be_written(name)]
     if case.leaves_calls is not None and report.own_dialect is not None:
@@ -202,7 +203,7 @@ def suggested(case: Case) -> list[str] | None:
     words = ["xmltools", "serve", "--upstream", case.config.upstream or ""]
     if case.key_name is not None:
         words += ["--upstream-key-env", case.key_name]
-    if way.dialect != FORGE.name:
+    if not way.is_native:
         words += ["--dialect", way.dialect]
     if way.prompt != "ours":
         words += ["--prompt", way.prompt]

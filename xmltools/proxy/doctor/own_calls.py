@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from typing import Any
 
 from xmltools import dialects
 from xmltools.parser import detect
 from xmltools.proxy.bridge.settings import can_be_written
-from xmltools.proxy.doctor.asking import NoAnswerError, Reply
+from xmltools.proxy.doctor.asking import Got, NoAnswerError, Reply
 from xmltools.proxy.doctor.case import Case
 from xmltools.proxy.doctor.report import Check, Outcome
 from xmltools.proxy.doctor.tasks import TASKS, TOOLS, definitions
+from xmltools.proxy.server.chat_templates import llama_cpp_template, ollama_template
+from xmltools.proxy.server.upstream import beside_api
 
-MOST_REQUESTS = 5
+MOST_REQUESTS = 6
 _LONGEST_NAME = 200
 _LONGEST_TEXT = 50_000
 """Characters of a reply in which calls are looked for: it is read once for each dialect that it may be in."""
@@ -85,9 +88,11 @@ def _notes_dialect(case: Case, reply: Reply) -> bool:
 
 
 async def check_own_dialect(case: Case) -> Check:
-    """Say in which dialect the model writes calls if nobody tells it how, and which one its name stands for."""
+    """Say in which dialect the model writes calls if nobody tells it how, and which one its name and its chat template
+    stand for."""
     family = dialects.family_of(case.asking.model) if len(case.asking.model) <= _LONGEST_NAME else None
     case.report.named_dialect = named = family.dialect if family is not None and family.dialect else None
+    case.report.template_dialect = by_template = await _dialect_of_template(case)
     how = "with tools"
     trouble = ""
     if case.report.own_dialect is None:
@@ -99,13 +104,38 @@ async def check_own_dialect(case: Case) -> Check:
         except NoAnswerError as error:
             trouble = f" ({error.message})"
     own = case.report.own_dialect
-    by_name = f"{named} by its name" if named else "its name is not known"
+    known = [f"{named} by its name" if named else "its name is not known"]
+    known += [f"{by_template} by its chat template"] * (by_template is not None)
     if own is None:
-        outcome = Outcome.OK if named else Outcome.WARNING
-        advice = "" if named else "the tasks show which it can learn; try others with --dialects"
-        return Check("own_dialect", outcome, f"no call that is read{trouble}; {by_name}", advice)
+        outcome = Outcome.OK if named or by_template else Outcome.WARNING
+        advice = "" if outcome is Outcome.OK else "the tasks show which it can learn; try others with --dialects"
+        return Check("own_dialect", outcome, "; ".join((f"no call that is read{trouble}", *known)), advice)
     advice = "" if can_be_written(own) else "serve can't tell a model to write it: only --prompt upstream works for it"
-    return Check("own_dialect", Outcome.OK, f"{own} ({how}); {by_name}", advice)
+    return Check("own_dialect", Outcome.OK, "; ".join((f"{own} ({how})", *known)), advice)
+
+
+async def _dialect_of_template(case: Case) -> str | None:
+    """Return the dialect of the model's chat template, where the server may be one that gives it to who asks."""
+    base = beside_api(case.asking.base)
+    template = None
+    if base is None:
+        return None
+    try:
+        if case.report.engine in ("llama.cpp", None):
+            template = llama_cpp_template(_json(await case.asking.get(f"{base}/props")))
+        elif case.report.engine == "ollama":
+            asked = {"model": case.asking.model}
+            template = ollama_template(_json(await case.asking.get(f"{base}/api/show", asked)))
+    except NoAnswerError:
+        return None
+    found = dialects.told_by(template) if template else None
+    return found.name if found is not None else None
+
+
+def _json(got: Got) -> Any:
+    with suppress(ValueError, RecursionError):
+        return json.loads(got.body) if got.status == 200 else None
+    return None
 
 
 async def check_special_tokens(case: Case) -> Check:
@@ -131,7 +161,7 @@ async def check_special_tokens(case: Case) -> Check:
 
 def _special_token(case: Case) -> str | None:
     """Return a special token with which calls of the model may begin."""
-    for name in (case.report.own_dialect, case.report.named_dialect):
+    for name in (case.report.own_dialect, case.report.template_dialect, case.report.named_dialect):
         found = _SPECIAL.search(dialects.named(name).opener) if name else None
         if found:
             return found[0]

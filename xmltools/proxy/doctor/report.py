@@ -137,6 +137,7 @@ class Report:
     grammars: dict[str, Grammar] = field(default_factory=dict)
     own_dialect: str | None = None
     named_dialect: str | None = None
+    template_dialect: str | None = None
     tried: list[Tried] = field(default_factory=list)
     latency: Latency | None = None
     serve: list[str] | None = None
@@ -165,6 +166,7 @@ class Report:
             "grammars": dict(self.grammars),
             "own_dialect": self.own_dialect,
             "named_dialect": self.named_dialect,
+            "template_dialect": self.template_dialect,
             "tasks": [_tried(each, show) for each in self.tried],
             "latency": asdict(self.latency) if self.latency is not None else None,
             "serve": self.serve,

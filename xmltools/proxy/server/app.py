@@ -28,6 +28,7 @@ from xmltools.proxy.bridge import Exchange, Settings
 from xmltools.proxy.bridge.settings import can_be_written
 from xmltools.proxy.playground import LiveHub
 from xmltools.proxy.scripted.server import ScriptedModel
+from xmltools.proxy.server.chat_templates import ToldDialects
 from xmltools.proxy.server.config import ServeConfig
 from xmltools.proxy.server.guard import Guard
 from xmltools.proxy.server.in_process import LocalApp
@@ -68,7 +69,9 @@ def create_app(config: ServeConfig, *, sender: Sender | None = None) -> Starlett
     hub = LiveHub() if config.live else None
     metrics = Metrics()
     used = sender or _sender(config)
-    service = Service(config, Upstream(config, used), metrics, hub, Workers(config.most_helpers))
+    upstream = Upstream(config, used)
+    told = ToldDialects(config, upstream)
+    service = Service(config, upstream, metrics, hub, Workers(config.most_helpers), told)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:

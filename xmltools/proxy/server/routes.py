@@ -80,7 +80,8 @@ class _Calls:
     async def _translate(self, body: bytes, scope: Scope, receive: Receive, send: Send) -> None:
         record = record_of(scope)
         workers = self._service.workers if self._service.hub is None else None  # whose events are here
-        exchange = Translation(scope, workers, self._api, body, self._service.config.settings)
+        settings = await self._service.told.settings(scope, body)
+        exchange = Translation(scope, workers, self._api, body, settings)
         try:
             await exchange.begin()
             record.model, record.stream = exchange.stats.model, exchange.streams
@@ -130,7 +131,8 @@ async def _reply(upstream: Upstream, exchange: Translation, scope: Scope, ask: A
 
 async def _count_tokens(service: Service, scope: Scope, receive: Receive, send: Send) -> None:
     body = await read_body(scope, receive, service.config.max_body)
-    tokens = await count_tokens(scope, service.workers, body, service.config.settings)
+    settings = await service.told.settings(scope, body)
+    tokens = await count_tokens(scope, service.workers, body, settings)
     await send_json(send, {"input_tokens": tokens})
 
 

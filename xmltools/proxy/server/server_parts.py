@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from xmltools.models.events import ArgumentDelta, Event
 from xmltools.proxy.bridge import Exchange
 from xmltools.proxy.playground import LiveHub
+from xmltools.proxy.server.chat_templates import ToldDialects
 from xmltools.proxy.server.config import ServeConfig
 from xmltools.proxy.server.logging import PassedOver, Record
 from xmltools.proxy.server.metrics import Metrics
@@ -23,6 +24,7 @@ class Service:
     metrics: Metrics
     hub: LiveHub | None
     workers: Workers
+    told: ToldDialects
     passed_over: PassedOver = field(default_factory=PassedOver)
 
     def observe(self, exchange: Exchange, record: Record) -> None:

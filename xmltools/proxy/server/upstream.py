@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterable, Mapping
 from contextlib import aclosing, asynccontextmanager, nullcontext
+from typing import Any
 
 import httpx2
 from starlette import datastructures
@@ -17,7 +18,7 @@ from xmltools.errors import XMLToolsError
 from xmltools.proxy.bridge import AddedFields, Turn
 from xmltools.proxy.bridge.added_fields import SPECIAL_TOKENS
 from xmltools.proxy.bridge.client_errors import ELSEWHERE
-from xmltools.proxy.bridge.json_bodies import without_keys
+from xmltools.proxy.bridge.json_bodies import encoded, without_keys
 from xmltools.proxy.recordings import Recorder, Recording
 from xmltools.proxy.server.config import ServeConfig
 from xmltools.proxy.server.logging import LOGGER, Record, record_of
@@ -147,6 +148,20 @@ class Upstream:
         """Return a request of ours for what is at a path below the base URL, in the name of the client."""
         return self._request("GET", path, self._own_headers(scope), None)
 
+    def ask(self, scope: Scope, method: str, path: bytes, content: Any = None) -> Request:
+        """Return a request of ours, in the name of the client, for what is beside OpenAI's API: `content` is JSON."""
+        headers = self._own_headers(scope)
+        if content is not None:
+            headers.append((b"content-type", b"application/json"))
+        body = None if content is None else encoded(content)
+        return Request(method, (beside_api(self._base) or self._base) + path.decode("latin-1"), headers, body)
+
+    @asynccontextmanager
+    async def send(self, request: Request) -> AsyncIterator[UpstreamAnswer]:
+        """Send a request that no client sees, as `open` does."""
+        async with self._sender.open(request, decode=True) as response:
+            yield UpstreamAnswer(response, response.pieces, self._keys)
+
     def _own_headers(self, scope: Scope) -> Headers:
         given = {b"user-agent": _USER_AGENT, **dict(scope["headers"])}
         passed = [(name, given[name]) for name in _CHAT_HEADERS if name in given]
@@ -222,6 +237,11 @@ def as_sent(url: str) -> str:
     """Return a URL with its host and path in ASCII, as requests have them, without a slash at its end."""
     parts = httpx2.URL(url)
     return f"{parts.scheme}://{parts.netloc.decode('ascii')}{parts.raw_path.decode('ascii').rstrip('/')}"
+
+
+def beside_api(base: str) -> str | None:
+    """Return the URL under which llama.cpp and Ollama have their own API, beside OpenAI's; None if it is neither's."""
+    return base.removesuffix("/v1") if base.endswith("/v1") else None
 
 
 async def _kept(pieces: AsyncGenerator[bytes, None], recording: Recording) -> AsyncGenerator[bytes, None]:
