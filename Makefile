@@ -118,6 +118,8 @@ agents: .venv/test.stamp .venv-agents/stamp
 .venv-agents/stamp: tests/agents/requirements.txt .venv/python.stamp
 	$(PYTHON) -m venv .venv-agents
 	.venv-agents/bin/python -m pip install --quiet --disable-pip-version-check -r tests/agents/requirements.txt
+	.venv-agents/bin/python -m pip install --quiet --disable-pip-version-check --no-deps \
+		'llama-index-llms-openai>=0.8.3,<0.9' 'llama-index-llms-openai-like>=0.8.1,<0.9'
 	@touch $@
 
 clean:

@@ -14,7 +14,6 @@ from pydantic_ai.messages import (
     ModelRequest,
     ModelResponse,
     PartStartEvent,
-    RetryPromptPart,
     SystemPromptPart,
     TextPart,
     ThinkingPart,
@@ -210,7 +209,7 @@ async def test_history_is_written_in_the_dialect_with_files_and_errors() -> None
         ModelResponse(parts=[TextPart("I look."), *(ToolCallPart("weather", ARGUMENTS, each) for each in "abc")]),
         ModelRequest(
             parts=[
-                RetryPromptPart("no such city", tool_name="weather", tool_call_id="b"),
+                ToolReturnPart("weather", "no such city", "b", outcome="retried"),
                 ToolReturnPart("weather", ["a map", IMAGE], "a"),
                 ToolReturnPart("weather", "it broke", "c", outcome="failed"),
             ]
@@ -230,7 +229,7 @@ async def test_history_is_written_in_the_dialect_with_files_and_errors() -> None
         assert user.content == ["A map:", IMAGE, "and one more:", url]
         assert [part.part_kind for part in reply.parts] == ["text"] and call in reply.parts[0].content
         told = "".join(part.content for part in results.parts if isinstance(part.content, str))
-        assert result in told and "Fix the errors and try again." in told
+        assert result in told
         assert told.index("a map") < told.index("no such city") < told.index("it broke"), "in the order of the calls"
         assert IMAGE in results.parts[-1].content
         if dialect == "forge":

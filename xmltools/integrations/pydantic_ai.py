@@ -291,7 +291,7 @@ class _History:
                 case ToolReturnPart():
                     text, attached = part.model_response_str_and_user_content(wrap_if_error=False)
                     files += attached
-                    yield self._result(part, text, is_error=part.outcome == "failed")
+                    yield self._result(part, text, is_error=part.outcome in ("failed", "retried"))
                 case RetryPromptPart() if part.tool_name is None:
                     yield {"role": "user", "content": part.model_response()}
                 case RetryPromptPart():
