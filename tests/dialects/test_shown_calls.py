@@ -177,3 +177,27 @@ def test_calls_that_count_are_given_and_no_others(seed: int, name: str) -> None:
         places = [0, *sorted(rng.choices(range(len(whole) + 1), k=3)), len(whole)]
         for chunks in (list(whole), [whole[a:b] for a, b in itertools.pairwise(places)]):
             assert told(read(whole, name, chunks)) == expected, chunks
+
+
+@pytest.mark.parametrize("name", [each.name for each in all_dialects() if each.example])
+def test_a_call_over_several_lines_in_inline_code_is_text(name: str) -> None:
+    dialect = named(name)
+    before, one, after = dialect.example.rpartition("1")
+    call = f"{before}{one}\n{after}"
+    assert one
+    assert len(parse(call, TOOLS, dialect=dialect).calls) == 1
+    for ticks in ("`", "``"):
+        for text in (f"As {ticks}{call}{ticks} says.", f"As {ticks}{call}{ticks}"):
+            for size in (len(text), 1, 7):
+                events = joined(text, size, Parser(TOOLS, dialect=dialect))
+                assert events == [("TextDelta", text)]
+
+
+def joined(text: str, size: int, parser: Parser) -> list[tuple[str, str]]:
+    """The kinds of events of this text, given in chunks of so many characters, with what they cover."""
+    events = [event for at in range(0, len(text), size) for event in parser.feed(text[at : at + size])]
+    spans = [
+        (type(event).__name__, event.span) for event in [*events, *parser.close()] if not isinstance(event, Noticed)
+    ]
+    groups = itertools.groupby(spans, key=lambda pair: pair[0])
+    return [(kind, "".join(text[slice(*span)] for _, span in group)) for kind, group in groups]

@@ -482,12 +482,17 @@ class Dialect:
         return (self.opener, *(self.pairs.starts if self.pairs is not None else ()))
 
     @property
+    def ends(self) -> tuple[str, ...]:
+        """What may end a call in this form, or the block around it: brackets too, where nothing else must."""
+        end = self.pairs.end.strip("`") if self.pairs is not None else ""
+        has_mark = self.has_end or end or self.body in (Body.ELEMENTS, Body.TAGS)
+        return (*filter(None, (self.closer.strip("`"), end)), *("" if has_mark else "}])"))
+
+    @property
     def strays(self) -> tuple[str, ...]:
         """Tokens that are not text where they come without a call: those that end calls, sections without one, and what
         models for another dialect, Harmony's, write between calls."""
-        sure = [form for form in self.forms if form.is_sure]
-        ends = [form.closer for form in sure]
-        ends += [form.pairs.end.lstrip("`") for form in sure if form.pairs is not None]
+        ends = [end for form in self.forms if form.is_sure for end in form.ends]
         begins = [mark for form in self.forms for mark in form.starts]
         others = [token for token in ("<|call|>", "<|start|>assistant") if token not in begins]
         tokens = (*others, *self.leftovers, *filter(_TOKEN.search, ends))

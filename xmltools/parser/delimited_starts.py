@@ -85,11 +85,14 @@ def read_start(dialect: Dialect, text: str, at: int, mark: str, *, fences: bool 
         return name
     if name.lastgroup == "nameless":
         return own.look(text, name.end(), "key tag_mark", SPACE) and -1
-    if not pairs.name_attribute and own.look(text, name.end(), "member", SPACE):
+    member = NO if pairs.name_attribute else own.look(text, name.end(), "member", SPACE)
+    if member:
         return -1
     try:
         head = own.read_head("name_end", pairs.name_attribute, text, name.end())
     except UndecidedError:
+        return MORE
+    if member is MORE:
         return MORE
     if head is None:
         return pairs.may_lack_name_end and own.look(text, name.end(), "key end", NAME + LAYOUT) and -1

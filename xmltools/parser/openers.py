@@ -197,6 +197,8 @@ class Starts(NamedTuple):
     """Those that count everywhere, not only where the reply begins."""
     words: tuple[str, ...]
     """The names in tags with which calls begin."""
+    ends: tuple[str, ...]
+    """What ends calls, right before the backticks of inline code that shows one."""
     own_names: tuple[str, ...]
     """Those of the dialect itself, and the reasoning elements."""
 
@@ -256,5 +258,6 @@ def starts_of(
         make_openers((*starts, *tags), tokens, dialect.layout),
         make_openers((*later, *tags), tuple(each for each in tokens if each not in ends), dialect.layout, "{" in later),
         words,
+        tuple(dict.fromkeys(end for form in chain(*calls.values(), *others.values()) for end in form.ends)),
         (*words[: len(calls)], *tags),
     )

@@ -83,7 +83,7 @@ class Outside:
         self._region: Reasoning | None = None
         self._starts = starts
         self._edges = starts.edges  # what is no text where nothing comes before it
-        self._prose = prose = Shown(starts.words, limits.block_size)
+        self._prose = prose = Shown(starts.words, limits.block_size, starts.ends)
         self.calls = CallStarts(starts, toolbox, limits, prose, code_fences != "text")
         self._foreign = ForeignCalls(self.calls)
         self.brackets = Brackets() if brackets else None

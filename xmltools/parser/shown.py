@@ -1,5 +1,5 @@
 """Text that only shows a call: inline code, comments, CDATA sections, fences and backslashes outside blocks (protocol,
-1.3, 1.4 and 1.7).
+1.3, 1.4 and 1.7; `DIALECTS.md`, 1.3).
 
 `Shown` follows the text piece by piece. Where something may open, `hides` says whether that is in inline code, a
 comment or a section. Each of these counts only if it ends, so the answer may need text that has not come yet; but
@@ -46,8 +46,9 @@ _END_LENGTH: Final = 300
 
 
 class Shown(FenceReader):
-    """Follows text outside blocks, or that of a reasoning region. `blocks` are the names of elements that are calls;
-    nothing that is waited for is longer than `most`. Without `sections` comments and CDATA are text like any other."""
+    """Follows text outside blocks, or that of a reasoning region. `blocks` are the names of elements that are calls,
+    and `ends` what ends calls; nothing that is waited for is longer than `most`. Without `sections` comments and CDATA
+    are text like any other."""
 
     early = 0
     """Characters that were taken before they are known to be text."""
@@ -69,8 +70,10 @@ class Shown(FenceReader):
     _scanned = 0
     """The open comment or section does not end before this place, which was not read yet."""
 
-    def __init__(self, blocks: tuple[str, ...], most: int, *, sections: bool = True) -> None:
-        self._blocks = blocks
+    def __init__(
+        self, blocks: tuple[str, ...], most: int, ends: tuple[str, ...] = (), *, sections: bool = True
+    ) -> None:
+        self._words = blocks, ends
         self._span_length = min(SPAN_LENGTH, most)
         self._section_length = min(SECTION_LENGTH, most)
         # Kind, place, length, and the length without an escaped backtick, of all that is undecided.
@@ -326,7 +329,7 @@ class Shown(FenceReader):
         if line_end < 0 and not final and len(text) < most:
             return MORE
         if is_block and self.is_right_after_backticks:
-            for wrapped in _patterns(self._blocks)[0].finditer(text, at, most + 1):
+            for wrapped in _patterns(*self._words)[0].finditer(text, at, most + 1):
                 if len(wrapped[1]) == ticks and wrapped.end() <= most:
                     return MORE if wrapped.end() == len(text) and not final else wrapped.end()
             if not is_all:
@@ -342,7 +345,7 @@ class Shown(FenceReader):
         stop = min(len(text), most)
         is_all = final or len(text) >= most
         last = max(at, at + self._scanned - self._at)
-        while found := _patterns(self._blocks)[kind].search(text, last, stop):
+        while found := _patterns(*self._words)[kind].search(text, last, stop):
             last = found.end()
             if found["close"]:
                 return last
@@ -363,12 +366,12 @@ class Shown(FenceReader):
 
 
 @lru_cache(maxsize=32)
-def _patterns(blocks: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
-    """What ends a block before backticks, and what matters after an open comment, and after a section."""
-    tag = "|".join(map(re.escape, blocks))
+def _patterns(blocks: tuple[str, ...], ends: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
+    """What ends a call before backticks, and what matters after an open comment, and after a section."""
+    tag, end = ("|".join(map(re.escape, words)) for words in (blocks, ends))
     others = f"<(?i:{tag})(?=[>=/{SPACES}])|{CLOSING}"
     return (
-        re.compile(f"</(?:{tag})[{SPACES}]*>(`+)"),
+        re.compile(f"(?i:{end})(`+)".replace(">", f"[{SPACES}]*>")),
         re.compile(f"(?P<close>-->)|{others}"),
         re.compile(rf"(?P<close>\]\]>)|{others}"),
     )
