@@ -30,9 +30,10 @@ class Tally:
 
 
 def try_walks(pool: ProcessPoolExecutor, dialect: str, format: str, seed: int, count: int) -> Tally:
-    """Let an engine write at least so many replies with grammars of toolsets, up to the third that breaks a law."""
+    """Let an engine write at least so many replies with grammars of toolsets, up to the third that breaks a law. Where
+    grammars are refused they are fewer: as many toolsets are tried at most."""
     total, first = Tally(), 0
-    while total.counts["walks"] < count and len(total.found) < _MOST_FOUND:
+    while total.counts["walks"] < count and len(total.found) < _MOST_FOUND and first < count:
         left = count - total.counts["walks"]
         size = min(_BLOCK, -(-left // _PER_TOOLS))
         for counts, said in pool.map(partial(_walk, seed, dialect, format), range(first, first + size)):
