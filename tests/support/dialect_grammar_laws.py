@@ -291,7 +291,8 @@ def _call_is_right(call: ToolCall, tools: list[Tool], issues: list[GrammarIssue]
 def _text_is_kept(reply: Reply, text: str, dialect: Dialect) -> str:
     """Return what is wrong with the text around calls: all of it is text, but for white space, and what is left of
     delimiters (DIALECTS.md, 2.2)."""
-    strays = (*dialect.strays, *dialect.around_text, *(f"</{tag}>" for tag in dialect.reasoning))
+    both = (mark for mark in dialect.turn_ends if mark in dialect.thought_ends)  # text may have these, as models do
+    strays = (*dialect.strays, *dialect.around_text, *both, *(f"</{tag}>" for tag in dialect.reasoning))
     spans = [call.span for call in (*reply.calls, *reply.errors) if call.span]
     rest, at = "", 0
     for start, end in sorted(spans):

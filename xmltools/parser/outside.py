@@ -353,7 +353,7 @@ class Outside:
             found = read_token(header_end(end), text, after)
             if found is MORE and not self.calls.final:
                 return MORE
-            if found:
+            if found and (word or self.calls.toolbox is None or found["word"] in self.calls.toolbox.names):
                 return found.end("word" if end in starts.calls else 0)
         return after if word in starts.dialect.turn_ends else NO
 
