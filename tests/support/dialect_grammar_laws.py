@@ -205,7 +205,8 @@ def wrong_with(
         return ""  # comments and sections that are open hide calls, and those calls may hold their ends
     in_reasoning = bool(options.get("starts_in_reasoning"))
     reading = {"dialect": dialect, "starts_in_reasoning": in_reasoning, "code_fences": "call"}
-    starts = (*named(dialect).reasoning, *(start.strip() for start, _ in named(dialect).thoughts))
+    marks = [start for start, _ in named(dialect).thoughts]  # `think` is `<|think|>` where the dialect has that
+    starts = (*named(dialect).reasoning, *map(str.strip, marks), *(re.sub(r"\W", "", mark) for mark in marks))
     if (tag := options.get("reasoning")) and tag not in starts:
         reading["reasoning_tags"] = (*named(dialect).reasoning, tag)
     events = list(_events(Parser(tools, **reading), text, rng))
