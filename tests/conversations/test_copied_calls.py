@@ -389,7 +389,7 @@ def test_time_grows_with_the_text(family: str) -> None:
     bare = call.model_copy(update={"dialect": "llama3_json"})
 
     def work(size: int) -> float:
-        text = GROWING[family] * (size // len(GROWING[family])) + "<tool>"
+        text = GROWING[family] * -(-size // len(GROWING[family])) + "<tool>"
         return min(effort(lambda: [find_echo(each, page(text), PATCH) for each in (call, bare)]) for _ in range(3))
 
     assert work(16_000) < 12 * work(4_000) + 5

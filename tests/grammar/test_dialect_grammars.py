@@ -83,7 +83,7 @@ FORMS = Tool(
 )
 
 
-@pytest.mark.parametrize("dialect", [*DIALECTS, *OTHERS])
+@pytest.mark.parametrize("dialect", [name for name in (*DIALECTS, *OTHERS) if named(name).body is not Body.TAGS])
 @every_format
 def test_each_form_of_the_arguments_is_allowed_and_no_other(dialect: str, format: str) -> None:
     inner = FORMS.model_copy(update={"name": "put", "parameters": {"properties": {"o": FORMS.parameters}}})
@@ -123,7 +123,7 @@ def test_what_an_engine_writes_is_clean_and_valid(dialect: str, format: str) -> 
     trials = [Trial(0, number, dialect, format) for number in range(count)]
     assert [trial.run(WALKS) for trial in trials] == [""] * count
     assert sum(trial.counts["walks"] for trial in trials) > count * WALKS / 3  # some come to no end
-    assert sum(trial.counts["calls"] for trial in trials) > count
+    assert sum(trial.counts["calls"] for trial in trials) > (count if dialect in DIALECTS else 0)
 
 
 @every_dialect

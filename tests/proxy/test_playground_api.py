@@ -252,9 +252,9 @@ def test_prompt_and_grammar_are_in_the_dialect_of_the_reading():
     answer = analyse("", [ADD], {"dialect": "hermes"})
     assert answer["prompt"]["text"] == render_instructions(load_tools([ADD]), dialect="hermes")
     assert answer["grammar"]["texts"][0]["text"] == build_grammar(load_tools([ADD]), "gbnf", dialect="hermes")
-    answer = analyse("", [ADD], {"dialect": "cohere"})
+    answer = analyse("", [ADD], {"dialect": "react"})
     assert "not known how they are written" in answer["prompt"]["error"]
-    assert "no grammar can be made for calls in 'cohere'" in answer["grammar"]["error"]
+    assert "no grammar can be made for calls in 'react'" in answer["grammar"]["error"]
 
 
 def test_relax_ng_of_two_tools_is_two_named_texts():

@@ -24,7 +24,7 @@ from xmltools.render import read_results, render_calls, render_instructions, ren
 from xmltools.tools import Tool
 
 TAGS = [each.name for each in dialects.all() if each.body is Body.TAGS]
-MARKED = [each.name for each in dialects.all() if each.name not in TAGS]
+MARKED = [each.name for each in dialects.known() if each.name not in TAGS]
 BARE = [each.name for each in dialects.all() if each.is_bare]
 EVERY = ["forge", *WRITTEN]
 

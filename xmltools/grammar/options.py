@@ -65,7 +65,7 @@ class Options:
         """The marks around the reasoning with which a reply may begin: tags, or marks of the dialect of that name."""
         if self.reasoning is None:
             return None
-        for start, end in self.dialect.thoughts:
+        for start, end in self.dialect.thoughts if self.reasoning not in self.dialect.reasoning else ():
             if self.reasoning in (start.strip(), re.sub(r"\W", "", start)):
                 return start, end
         return f"<{self.reasoning}>", f"</{self.reasoning}>"
