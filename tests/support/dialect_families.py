@@ -197,6 +197,8 @@ GROWING = {
     "calls with lines of tools": ("tag_per_tool", "", "w\n<p>x</p>\n"),
     "names of tools in lines": ("tag_per_tool", "", "a w\n"),
     "lines of tools in a value": ("tag_per_tool", "w\n<p>", "</p>\nw\n"),
+    "objects in lines": ("minimax_m1", "<tool_calls>\n", '{"name": "w", "arguments": {}}\n'),
+    "starts of objects in lines": ("minimax_m1", "", "<tool_calls>\n{"),
     "names and brackets": ("call_json", "", "w("),
     "names and brackets in lines": ("call_json", "", "w({\n"),
     "calls in lines": ("call_json", "", 'w({"p": "x"})\n'),

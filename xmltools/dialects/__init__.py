@@ -64,6 +64,7 @@ _KNOWN = {
     "seed_oss": ("seed_oss", "SEED_OSS"),
     "mimo": ("mimo", "MIMO"),
     "step3": ("step3", "STEP3"),
+    "minimax_m1": ("minimax_m1", "MINIMAX_M1"),
     "hunyuan": ("hunyuan", "HUNYUAN"),
     "nemotron_nano": ("nemotron_nano", "NEMOTRON_NANO"),
     "granite": ("granite", "GRANITE"),
