@@ -291,7 +291,7 @@ def test_texts_are_looked_at_by_role() -> None:
     assert find_echo(call_of(), plain, PATCH) == Echo(0)
 
 
-WITHOUT_MARKS = ("llama3_json", "pythonic", "seed_oss", "granite", "gigachat35", "functionary")
+WITHOUT_MARKS = ("llama3_json", "pythonic", "seed_oss", "granite", "gigachat35", "functionary", "minimax_m1")
 """Dialects in which one result is its content, and nothing else."""
 
 

@@ -82,6 +82,10 @@ TEMPLATES = {
     ],
     "granite": [json_template("<|tool_call|>[", "]")],
     "nemotron_nano": [json_template("<TOOLCALL>[", "]</TOOLCALL>"), json_template("<tool_calls>[", "]</tool_calls>")],
+    "minimax_m1": [
+        "{{ '<tool_calls>\\n' }}{% for c in calls %}{{ '{\"name\": \"' + c.name + '\", ' }}"
+        "{{ '\"arguments\": ' + c.arguments | tojson + '}\\n' }}{% endfor %}{{ '</tool_calls><end_of_sentence>' }}"
+    ],
     "ernie": [json_template("<tool_call>\n", "\n</tool_call>") + "<response>\n{{ message.content }}\n</response>"],
     "phi4mini": [json_template(" functools[", "]")],
     "mistral": ["{{ '[TOOL_CALLS][' + calls + ']' }}", "[TOOL_CALLS]{{ c.name }}[ARGS]{{ c.arguments }}"],

@@ -57,6 +57,7 @@ NAMES = {
     "beam": "reflection/Beam-1.0-501B-A23B",
     "mirothinker": "miromind-ai/MiroThinker-v1.0-30B miromind-ai/MiroThinker-1.7-mini",
     "k2_horizon": "IFM/K2-Horizon-32B IFM/K2-Horizon-375B-A23B IFM/Jais-3-7B",
+    "minimax_m1": "MiniMaxAI/MiniMax-M1-80k MiniMaxAI/MiniMax-Text-01 MiniMaxAI/MiniMax-VL-01",
     "minimax_m2": "MiniMaxAI/MiniMax-M2 MiniMaxAI/MiniMax-M2.5 unsloth/MiniMax-M2.1-GGUF minimax-m2.7:cloud",
     "minimax_m3": "MiniMaxAI/MiniMax-M3",
     "invoke": "dots-studio/dots3-note-prev",
@@ -188,7 +189,6 @@ PROMPTED = [
 ]
 NOT_READ = [
     "zai-org/glm-4-9b-hf",
-    "MiniMaxAI/MiniMax-M1-80k",
     "meetkai/functionary-small-v2.5",
     "deepseek-ai/DeepSeek-V3.2-Speciale",
     "Qwen/Qwen3-ASR-1.7B",

@@ -129,6 +129,7 @@ _WRITINGS = {
     "inkling": Writing(
         call_start="<|message_model|>tool<|content_invoke_tool_json|>", call_end="<|end_message|>", between=""
     ),
+    "call_json": Writing(),
     "react": Writing(call_start="Action: "),
     "tool_code": Writing(start="```tool_code\n", end="\n```\n"),
     "step3": Writing(
@@ -162,9 +163,9 @@ def layouts(name: str) -> tuple[Layout, ...]:
     writing = form.writing
     is_list = (form.body is Body.JSON and bool(writing.start)) or (form.pairs is not None and form.pairs.python)
     layout = Layout(writing.start, writing.end, writing.between, form.is_bare, is_list)
-    if not form.is_bare:
+    marked = next((each for each in dialect.forms if each.is_sure and not each.is_first), None)
+    if not (form.is_bare and marked):
         return (layout,)
-    marked = next(each for each in dialect.forms if each.is_sure and not each.is_first)
     start, end = f"{marked.opener}{writing.start}", f"{writing.end}{marked.closer}"
     return layout, Layout(start, end, writing.between, is_list=True)
 

@@ -37,7 +37,7 @@ def test_most_calls_count(dialect: dialects.Dialect) -> None:
     texts = [other.example for other in others] + [f"One.\n{dialect.example}"] * 8
     found = found_in(*texts)
     assert found[0][1] == max(calls for _, calls, _ in found)
-    assert dialect.name in [name for name, calls, _ in found if calls >= found[0][1] - 1]  # others read its calls too
+    assert dialect.name in [name for name, calls, _ in found if calls >= found[0][1] - 2]  # others read its calls too
 
 
 def test_a_reply_in_the_frame_of_a_dialect_is_in_that_dialect() -> None:

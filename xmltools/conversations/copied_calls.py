@@ -15,8 +15,8 @@ found
 - in a result with several parts, though it is divided between them.
 
 Calls without a mark (`llama3_json`, `pythonic`, a line with a tool's name in `tag_per_tool`), and those that begin as
-other text does (`functionary`, `react`), are looked for only if the call itself was written in that dialect, which
-`call.dialect` says: in others, JSON is no call.
+other text does (`functionary`, `react`, `call_json`), are looked for only if the call itself was written in that
+dialect, which `call.dialect` says: in others, JSON is no call.
 
 Not found is a call that the model put together itself: because a text asked for it in words, in a notation that is not
 read or in Base64, with one value changed, or out of two results. Nor is a block without the end of its arguments, or
@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, get_args
 
@@ -251,7 +251,8 @@ class _Others(_Forges):
     """Calls of another dialect."""
 
     def __init__(self, dialect: Dialect, call: ToolCall, form: _Form, tool: Tool | None) -> None:
-        self._dialect = dialect
+        # What follows a copy in its line does not matter.
+        self._dialect = replace(dialect, is_first=True) if dialect.has_line else dialect
         is_own = call.dialect == dialect.name
         self._opener, bare = _starts_of(dialect, call.name, is_own)
         self._bare = bare if is_own else ()

@@ -506,6 +506,11 @@ class Dialect:
         return self.closer != "" and not self.may_lack_end
 
     @property
+    def has_line(self) -> bool:
+        """Whether a call begins with the name of a given tool, in any line, and nothing else is in its lines."""
+        return self.is_bare and not self.is_first and self.pairs is not None and not self.pairs.python
+
+    @property
     def forms(self) -> tuple[Dialect, ...]:
         """The dialect itself, and its variants."""
         return (self, *self.variants)

@@ -112,7 +112,7 @@ def _is_own(form: Dialect, text: str) -> bool:
     if form.body is not Body.JSON:
         return True
     begin = form.opener if not form.is_bare else ""
-    inside = r"\[" if form.many and begin[-1:] not in ("", "[") else f"[{{{HOLE}]"
+    inside = r"\[" if form.many and not form.separator and begin[-1:] not in ("", "[") else f"[{{{HOLE}]"
     return re.search(re.escape(begin) + r"\s*" + inside, text) is not None and all(
         any(f'"{key}":' in text for key in keys) for keys in (form.json_tool_name, form.json_arguments)
     )

@@ -34,7 +34,7 @@ _MARKED = Dialect(
 FUNCTIONARY = replace(
     _MARKED,
     variants=(
-        replace(_MARKED, start="{name}\n", is_bare=True, writing=None),
+        replace(_MARKED, start="{name}\n", is_bare=True, is_first=True, writing=None),
         replace(
             _MARKED,
             start="<function=",

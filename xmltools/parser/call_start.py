@@ -112,7 +112,11 @@ class CallStarts:
         is_sure = own and own[0].is_sure and word == own[0].opener and not is_fenced
         for form in own if is_sure or not self.counts_others else own + forms_at(self.starts.others, word):
             is_own = form in own
-            if form.is_bare and not (is_own or self.is_first or (is_fenced and not self.shown.line.strip())):
+            if form.is_bare and not (
+                is_own or form.has_line or self.is_first or (is_fenced and not self.shown.line.strip())
+            ):
+                continue
+            if form.has_line and not self.is_first and (self.shown.line.strip() or self.shown.follows):
                 continue
             if not is_own and form.arguments and word != form.block:
                 continue

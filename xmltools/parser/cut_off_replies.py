@@ -41,7 +41,7 @@ def end_in_call(block: Block, rest: str, end: int, chosen: int) -> str | None:
         return None
     if not ends_complete(block, rest, end - len(rest)):
         block.error = cut_off(block, end)
-    elif not (block.is_bare or block.done):  # a bare one has no tag of its own to end
+    elif not block.done and (not block.is_bare or block.dialect.has_line):  # others have no tag of their own to end
         block.end_early(end)
     return None
 

@@ -101,6 +101,9 @@ def begin_pair(block: Block, begins: Delimiter) -> int:
     if shape is not None and not shape.has_property(name) and shape.has_property(bare):
         block.note(Code.DECORATED_NAME, place, f"the argument {name} was read as {bare!r}", place)
         name = bare
+    elif first := _joined(block, name):
+        message = f"there is no argument {name!r:.80}, or {pairs.key_end} is missing after {first!r}"
+        return give_up_pairs(block, at, message) + 1
     if key.missing:
         block.note_missing(key.missing, place, block.base + after)
     if key.is_broken:
@@ -129,6 +132,18 @@ def begin_pair(block: Block, begins: Delimiter) -> int:
     leaf.decided = section is not None
     block.state = State.PAIR_VALUE
     return after
+
+
+def _joined(block: Block, name: str) -> str | None:
+    """The argument that may still come with whose name this one begins, if the rest may be of its value: a text that
+    mentions the delimiter between the two."""
+    pairs, shape = block.pairs, block.shape
+    if shape is None or pairs.value or pairs.key_attribute or pairs.tag_mark:
+        return None
+    if shape.declares(name) or shape.wraps(name):
+        return None
+    parts = (name[:size] for size in range(1, len(name))) if len(pairs.key_end) > 1 or len(name.split()) > 1 else ()
+    return next((part for part in parts if shape.has_property(part) and part not in block.fields), None)
 
 
 def after_break(block: Block, at: int) -> int:

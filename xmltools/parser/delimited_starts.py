@@ -43,8 +43,9 @@ _PYTHON_TOKEN = late_pattern(
     rf"(?s)(?P<text>{_TRIPLES})|'{{3}}|\"{{3}}|(?P<string>{_STRINGS})|['\"]|(?P<open>[\[({{])|(?P<close>[\])}}])"
 )
 """A string in Python, a bracket, or the quotes of a string without an end, which are in no group."""
+_END_OF_LINE: Final = rf"[ \t]{{0,{OPENER_SPACE}}}+;?[ \t]{{0,{OPENER_SPACE}}}+"
 _LINK_LENGTH: Final = 256
-"""Characters of a list of calls that waits for its end, since a `(` after it makes it the label of a link."""
+"""Characters of a list of calls, or a call, that waits for its end, since what follows may make it text."""
 
 
 def begins_call(dialect: Dialect, text: str, at: int, *, fences: bool = True) -> Verdict:
@@ -72,8 +73,8 @@ def read_start(dialect: Dialect, text: str, at: int, mark: str, *, fences: bool 
     pairs = own.pairs
     if dialect.is_bare:
         begins = begins_call(dialect, text, at)
-        if begins and pairs.python:
-            begins = _is_no_link(text, skip_space(text, at))
+        if begins and (pairs.python or dialect.has_line):
+            begins = _stands_alone(own, text, skip_space(text, at))
         return begins and -1
     if mark == dialect.opener and mark != pairs.name:
         after = at + len(mark) - (mark[-1] == "[")  # a list that the delimiter has begun
@@ -151,8 +152,8 @@ def begins_python(text: str, at: int) -> bool | None:
     return True if found["call"] else MORE
 
 
-def _is_no_link(text: str, at: int) -> bool | None:
-    """Does no `(` follow the list of calls at `at`, or is it too long for the label of a link?"""
+def _stands_alone(own: Delimiters, text: str, at: int) -> bool | None:
+    """Does no `(` follow the list of calls at `at`, or nothing the call that has its own lines? Long ones count."""
     depth, stop = 0, at + _LINK_LENGTH
     for token in _PYTHON_TOKEN.finditer(text, at, stop):
         if token.lastgroup is None:
@@ -160,5 +161,7 @@ def _is_no_link(text: str, at: int) -> bool | None:
         depth += (token.lastgroup == "open") - (token.lastgroup == "close")
         if depth <= 0:
             here = token.end()
+            if own.dialect.has_line:
+                return own.look(text, here, "line_break turn_ends", _END_OF_LINE) and True
             return MORE if here == len(text) else text[here] != "("
     return MORE if len(text) < stop else True

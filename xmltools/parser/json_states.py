@@ -153,7 +153,11 @@ def read_json_end(block: Block, text: str, at: int) -> int:
         return _after_body(block, json, text, at)
     if in_list and character in ",]" and not json.lacks_brace:
         return _read_list(block, text, at)
-    if dialect.body is _JSON and not (in_list or dialect.many or json.lacks_brace):
+    is_row = dialect.many and dialect.separator != ""
+    if is_row and character == "{" and not (in_list or json.lacks_brace):
+        block.again = block.done = True
+        return at
+    if dialect.body is _JSON and not (in_list or (dialect.many and not is_row) or json.lacks_brace):
         following = read_token(_NEXT_CALL, text, at, len(text) + 1)
         if following is MORE and not block.final:
             return -1

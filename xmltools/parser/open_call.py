@@ -451,8 +451,10 @@ class Block:
 
     def end_early(self, place: int) -> None:
         """The block ends without its end tag, at `place` in the stream."""
-        if self.in_list or self.dialect.has_end:
-            end = "the end of the list of calls" if self.in_list else self.dialect.closer
+        lacks_end = self.dialect.has_line and self.state != State.PAIRS_END
+        mark = self.dialect.closer * self.dialect.has_end or self.pairs.end * lacks_end
+        if self.in_list or mark:
+            end = "the end of the list of calls" if self.in_list else mark
             self.note_missing(end, place, self.start)
         self.done = True
 

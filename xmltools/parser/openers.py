@@ -239,7 +239,7 @@ def starts_of(
         start
         for start in starts
         if not all(
-            form.is_first or (form.is_bare and not (form.pairs is None and names))
+            form.is_first or (form.is_bare and not ((form.pairs is None or form.has_line) and names))
             for form in calls.get(start, []) + others.get(start, [])
         )
     ]

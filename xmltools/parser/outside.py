@@ -156,7 +156,8 @@ class Outside:
 
     def skip_block(self, place: int) -> None:
         """After a block, text goes on at this place in the stream."""
-        self._end_first()
+        if not self._starts.dialect.has_line:
+            self._end_first()
         self._is_copied = False
         self._tail = "\n"
         self._prose.skip()

@@ -116,6 +116,7 @@ def _read_children(form: Dialect, limits: Limits, toolbox: Toolbox, text: str, a
         return None
     arguments = shape.clean_children(children, "", LEVELS)
     is_clean = arguments is not UNREAD and shape.is_valid(arguments) and not any(map(shape.wraps, arguments))
+    is_clean = is_clean and (argument is None or all(map(shape.declares, arguments)))
     return (name, server, arguments, block.end()) if is_clean else None
 
 
