@@ -48,10 +48,11 @@ def gather() -> tuple[list[Rival], list[tuple[str, str]]]:
     from _rivals._regex import REGEX_RIVALS
     from _rivals._rival import MissingError
     from _rivals._servers import SERVER_RIVALS
+    from _rivals._transformers import TRANSFORMERS_RIVALS
     from _rivals._xml import OURS, XML_RIVALS
 
     there, missing = [], []
-    for kind in (*OURS, Compiled, *XML_RIVALS, *REGEX_RIVALS, *SERVER_RIVALS, *NODE_RIVALS):
+    for kind in (*OURS, Compiled, *XML_RIVALS, *REGEX_RIVALS, *SERVER_RIVALS, *TRANSFORMERS_RIVALS, *NODE_RIVALS):
         try:
             there.append(kind())
         except MissingError as how:

@@ -1,7 +1,7 @@
 """Gets the rivals into `.venv-rivals`, beside xmltools itself: `python benchmarks/rivals.py --install`.
 
 Of the wheels of vLLM and SGLang, which are large and want a GPU, only the parsers are unpacked, and what serves chats.
-The wheels themselves are not kept.
+Of that of transformers it is the parser of replies. The wheels themselves are not kept.
 """
 
 from __future__ import annotations
@@ -13,14 +13,27 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-__all__ = ["AI_SDK", "COMPILED", "NODE", "ROOT", "SGLANG", "UNPACKED", "VENV", "VLLM", "VLLM_RUST", "install", "python"]
+__all__ = [
+    "AI_SDK",
+    "COMPILED",
+    "NODE",
+    "ROOT",
+    "SGLANG",
+    "TRANSFORMERS",
+    "UNPACKED",
+    "VENV",
+    "VLLM",
+    "VLLM_RUST",
+    "install",
+    "python",
+]
 
 ROOT = Path(__file__).parents[2]
 VENV = ROOT / ".venv-rivals"
 UNPACKED = VENV / "wheels"
 NODE = VENV / "node"
 COMPILED = VENV / "compiled"
-VLLM, VLLM_RUST, SGLANG, AI_SDK = "0.33.0", "0.31.0", "0.5.23", "4.1.26"
+VLLM, VLLM_RUST, SGLANG, TRANSFORMERS, AI_SDK = "0.33.0", "0.31.0", "0.5.23", "5.24.0", "4.1.26"
 
 # Of the grammars of both. It asks for torch, of which nothing is used here.
 XGRAMMAR = "xgrammar>=0.2"
@@ -47,6 +60,7 @@ SGLANG_FILES = (
     "sglang/srt/entrypoints/openai/",
     "sglang/srt/environ.py",
 )
+TRANSFORMERS_FILES = ("transformers/utils/chat_parsing/",)
 
 
 def python() -> Path:
@@ -109,5 +123,6 @@ def install() -> None:
     unpack(f"sglang=={SGLANG}", SGLANG_FILES, UNPACKED)
     unpack(f"vllm=={VLLM}", VLLM_FILES, UNPACKED)
     unpack_rust()
+    unpack(f"transformers=={TRANSFORMERS}", TRANSFORMERS_FILES, UNPACKED)
     NODE.mkdir(parents=True, exist_ok=True)
     attempt("npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", NODE, f"@ai-sdk-tool/parser@{AI_SDK}")

@@ -18,6 +18,7 @@ KINDS = {
     "xmltools": OURS,
     "vllm": SERVERS,
     "sglang": SERVERS,
+    "transformers": SERVERS,
     "@ai-sdk-tool/parser": NODE,
     "written here": REGEX,
 }

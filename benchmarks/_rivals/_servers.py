@@ -49,7 +49,7 @@ class Server(Rival):
         if not (UNPACKED / self.folder).is_dir():
             raise MissingError(f"{self.install} (it downloads the wheel {self.package}=={self.version})")
         _standins.install(UNPACKED)
-        for package in ("vllm", "sglang"):
+        for package in ("vllm", "sglang", "transformers"):
             logging.getLogger(package).setLevel(logging.CRITICAL)
         try:
             self.load()

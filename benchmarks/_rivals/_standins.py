@@ -1,6 +1,6 @@
-"""Imports single modules of vLLM and SGLang from their unpacked wheels, without the servers around them.
+"""Imports single modules of vLLM, SGLang and transformers from their unpacked wheels, without what is around them.
 
-Both packages import torch, CUDA and all of a server long before a parser comes up. None of that runs when a reply is
+These packages import torch, CUDA and all of a server long before a parser comes up. None of that runs when a reply is
 parsed. So of each wheel only the modules in `REAL` are theirs: the parsers, and the pydantic models that parsers make
 for every chunk. No `__init__.py` runs, and every other module is an empty one whose attributes are made when somebody
 asks for them. Those that are called while a reply is parsed are written out in `GIVEN`, and do what theirs do.
@@ -16,7 +16,7 @@ from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 __all__ = ["install"]
@@ -42,6 +42,7 @@ REAL = (
     "sglang.srt.function_call",
     "sglang.srt.parser",
     "sglang.srt.plugins",
+    "transformers.utils.chat_parsing",
 )
 TESTS = Path(__file__).parents[2] / "tests"
 # Metrics, and prompts of the models of old: they sit among the parsers, and play no part in parsing.
@@ -84,6 +85,7 @@ GIVEN: dict[str, dict[str, Any]] = {
     "sglang.srt.runtime_context": {"get_serving": Off},
     "sglang.srt.utils.weight_versions": {"build_endpoint_weight_version_metadata": lambda _: None},
     "vllm.utils.mistral": {"is_mistral_tokenizer": lambda tokenizer: False},
+    "transformers.utils": {"logging": SimpleNamespace(get_logger=logging.getLogger)},
 }
 
 
@@ -147,7 +149,7 @@ class Finder(MetaPathFinder, Loader):
 
 
 def install(folder: Path) -> None:
-    """Let `vllm` and `sglang` be imported from `folder`, in which their wheels are unpacked."""
+    """Let `vllm`, `sglang` and `transformers` be imported from `folder`, in which their wheels are unpacked."""
     if not any(isinstance(finder, Finder) for finder in sys.meta_path):
         sys.path.append(str(TESTS))
         import_module("support.engines.xgrammar_torch").import_xgrammar()  # before there is a torch that stands in

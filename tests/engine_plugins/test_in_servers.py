@@ -116,7 +116,12 @@ def test_reasoning_that_the_prompt_has_opened(server: Server) -> None:
 
 def test_a_call_ends_open_reasoning(server: Server) -> None:
     answer = everyway(server, f"<think>\nOslo.\n{OSLO}", tools=TOOLS).only
-    assert (answer.reasoning, len(answer.calls)) == ("Oslo.", 1)
+    assert (answer.reasoning, answer.arguments) == ("Oslo.", [{"city": "Oslo", "days": 3}])
+    answer = everyway(server, f"<think>\nOslo.\n{OSLO}\n{NICE}<|im_end|>", tools=TOOLS).only
+    assert (answer.content, answer.arguments) == ("", [{"city": "Oslo", "days": 3}, {"city": "Nice"}])
+    answer = everyway(server, f"<think>\nOslo.\n{OSLO}\nOr Nice.", tools=TOOLS).only
+    assert (answer.reasoning, answer.calls) == (f"Oslo.\n{OSLO}\nOr Nice.", [])
+    assert everyway(server, f"<think>\nOslo.\n{OSLO}").only.calls == []
 
 
 def test_reasoning_that_is_cut_off(server: Server) -> None:

@@ -126,6 +126,9 @@ def test_ids_that_chat_templates_read(engine: str) -> None:
 NAMED_CALL = {"type": "function", "function": {"name": "get", "arguments": '{"n": 1}'}}
 
 
+MORE_JSON = (xt.Code.INVALID_JSON, "there is more JSON after the object")
+
+
 def walks(tag: str) -> tuple[XgrammarJudge, list[str]]:
     judge = XgrammarJudge(tag, structural_tag=True)
     found = [judge.walk(Random(seed)) for seed in range(40)]
@@ -133,11 +136,18 @@ def walks(tag: str) -> tuple[XgrammarJudge, list[str]]:
 
 
 def assert_calls(dialect: str, texts: list[str]) -> None:
-    """What a grammar lets a model write is a valid call for the parser, whatever text follows it."""
+    """What a grammar lets a model write is a valid call for the parser, whatever text follows it.
+
+    Only more JSON must not follow where the call's object ends it (DIALECTS.md, 4.5). The engines' grammars allow that;
+    without it the call is valid.
+    """
     tools = xt.load_tools([GET])
     assert texts
     for text in texts:
-        assert xt.parse(text, tools, dialect=dialect).calls, text
+        reply = xt.parse(text, tools, dialect=dialect)
+        if [(error.code, error.message) for error in reply.errors[:1]] == [MORE_JSON]:
+            reply = xt.parse(text[: reply.errors[0].offset], tools, dialect=dialect)
+        assert reply.calls, text
 
 
 @pytest.mark.parametrize("choice", ["required", NAMED], ids=["required", "named"])

@@ -9,7 +9,7 @@ RESULTS = Path(__file__).parents[2] / "benchmarks" / "results.md"
 
 XML_PARSERS = ("expat", "ElementTree XMLPullParser", "lxml XMLPullParser", "LangChain XMLOutputParser")
 PATTERNS = ("regex, then ElementTree (as Forge)", "re.findall on all text so far")
-TOOL_PARSERS = ("vLLM", "SGLang", "ai-sdk-tool")
+TOOL_PARSERS = ("vLLM", "SGLang", "transformers", "ai-sdk-tool")
 SLOWEST = ("SGLang", "re.findall", "ai-sdk-tool")
 
 SPEED = """\

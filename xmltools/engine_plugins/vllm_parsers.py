@@ -34,7 +34,6 @@ from xmltools.engine_plugins.replies import (
     marks_of,
     read_reply,
 )
-from xmltools.parser import parse
 from xmltools.tools import Tool, load_tools
 
 STRUCTURAL_TAGS = {
@@ -120,6 +119,12 @@ class XMLToolsParser(ToolParser):  # type: ignore[misc]  # vLLM is not installed
         except RejectedCallError as rejected:
             raise GenerationError(str(rejected)) from None
 
+    def delta_of_rest(self, text: str, request: Any) -> Any:
+        """Read the end of a stream of which nothing came before; None if there is nothing in it."""
+        reader = CallReader(self._allowed(request), self.dialect, whole=True)
+        self._told_before = count_history_tool_calls(request)
+        return self._delta([*reader.feed(text), *reader.close()])
+
     def _allowed(self, request: Any) -> list[Tool]:
         choice = request.tool_choice
         if choice == "none":
@@ -156,6 +161,7 @@ class XMLToolsReasoning(ReasoningParser):  # type: ignore[misc]  # as above
         super().__init__(tokenizer, *args, **kwargs)
         self._inside = False
         self._reader: ReasoningReader | None = None  # of a stream
+        self._request: Any = None  # of a stream that ends in reasoning
 
     @property
     def reasoning_start_str(self) -> str | None:
@@ -216,12 +222,26 @@ class XMLToolsReasoning(ReasoningParser):  # type: ignore[misc]  # as above
         """Whether the tool parser is to read all further text."""
         return self._reader is not None and self._reader.ended
 
+    def get_streaming_fallback_content(self, text: str, request: Any) -> None:
+        """Keep the request. vLLM asks this of a stream that ends in reasoning, right before `finish_streaming`."""
+        self._request = request
+
     def finish_streaming(self) -> Any:
-        """Return what is left when the stream has ended in reasoning: the tool parser gets nothing of it."""
+        """Return what is left when the stream has ended in reasoning, with the calls that end it.
+
+        Only the end of the reply shows that they count. The tool parser, to which vLLM gives nothing after the last
+        text, can't read them.
+        """
         if self._reader is None or self._reader.ended:
             return None
         thoughts, rest = self._reader.close()
-        return _message(thoughts, parse(rest, dialect=self.dialect).text)
+        if not rest:
+            return _message(thoughts, "")
+        parser = XMLToolsParser(self.model_tokenizer, self._request.tools)
+        parser.dialect = self.dialect
+        delta = parser.delta_of_rest(rest, self._request) or DeltaMessage()
+        delta.reasoning = thoughts or None
+        return delta
 
 
 def _message(thoughts: str, text: str) -> Any:
