@@ -9,6 +9,7 @@ SOLAR_OPEN2 = Dialect(
     body=Body.PAIRS,
     start="<|tool_call:start|>",
     end="<|tool_call:end|>",
+    is_sure=True,
     example="<|tool_call:start|>get<|tool_arg:start|>n<|tool_arg:value|>1<|tool_arg:end|><|tool_call:end|>",
     reasoning=(),
     thoughts=(("<|think:start|>", "<|think:end|>"),),
