@@ -103,7 +103,7 @@ rivals: .venv/test.stamp
 	$(BIN)/python benchmarks/rivals.py --install $(ARGS)
 
 # The neutral suite through our parsers and those of vLLM and SGLang, of which docs/conformance.md is made. `make rivals` first.
-conformance: .venv/test.stamp
+conformance: .venv/test-all.stamp
 	$(BIN)/python benchmarks/conformance.py $(ARGS)
 
 # The plugins inside vLLM and SGLang, as far as these run without a GPU. `make rivals` first.

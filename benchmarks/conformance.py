@@ -11,6 +11,7 @@ import datetime
 import json
 import os
 import queue
+import re
 import subprocess
 import sys
 import threading
@@ -23,10 +24,30 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "tests")]
 
 from _rivals._dialects import write  # noqa: E402
 from _rivals._install import SGLANG, UNPACKED, VLLM, python  # noqa: E402
+from _rivals._neutral_child import reads  # noqa: E402
 from _rivals._texts import TOOL_SCHEMAS, diff_reply  # noqa: E402
 from canitoolcall import __version__ as suite_version  # noqa: E402
 from canitoolcall import results  # noqa: E402
 from support.neutral import FAMILIES, all_fixtures, cuts, judge, ours, prompt_of  # noqa: E402
+
+from xmltools.dialects import named  # noqa: E402
+
+OWN = {
+    "beam": "reflection/Beam-1.0-501B-A23B",
+    "ernie": "baidu/ERNIE-4.5-300B-A47B-PT",
+    "gigachat35": "ai-sage/GigaChat3.5-432B-A28B",
+    "inkling": "thinkingmachines/Inkling",
+    "iquest_q1": "IQuestLab/IQuest-Q1",
+    "muse": "meta-models/Muse-Spark-Open-816B-A42B",
+    "plamo3": "pfnet/plamo-3-nict-31b-base",
+}
+"""Dialects that some engine reads and the suite does not have, each with a model."""
+NAMES = ("vllm", "sglang")
+OWN_PARSERS = (("", ()), ("_plugin", ("",)))
+"""The engine's own parsers, and the plugin's."""
+CORPUS = HERE.parent / "tests" / "corpus" / "dialects"
+TOKEN = re.compile(r"<\|[\w:]+\|>|</?(?:think|tool_call|response)>")
+"""What is one token for the models of `OWN`, where it stands in their texts."""
 
 SECONDS = 60
 """For one fixture, whole and in all streams: what takes longer hangs."""
@@ -222,6 +243,73 @@ def run_ours() -> dict[str, Any]:
     return families
 
 
+def own_cases(dialect: str) -> list[dict[str, Any]]:
+    """Our own cases with tools and with calls that need no repair, and without reasoning.
+
+    Where messages of the dialect have headers, the text begins with one.
+    """
+    headers = tuple(start for start, _ in named(dialect).headers) or ("",)
+    cases: list[dict[str, Any]] = json.loads((CORPUS / f"{dialect}.json").read_text("utf-8"))
+    return [
+        case
+        for case in cases
+        if case["tools"] and case["options"].keys() == {"dialect"} and not case["expect"]["errors"]
+        if case["text"].lstrip().startswith(headers) and not case["expect"]["reasoning"]
+        if case["expect"]["calls"] and all(call["clean"] for call in case["expect"]["calls"])
+    ]
+
+
+def own_job(model: str, case: dict[str, Any], marks: list[str]) -> dict[str, Any]:
+    tools = [{"type": "function", "function": tool} for tool in case["tools"]]
+    return {
+        "model": model,
+        "text": case["text"],
+        "tools": tools,
+        "thinking": None,
+        "prompt": "",
+        "inside": False,
+        "marks": marks,
+        "stops": [],
+        "grammar": False,
+        "cuts": {"whole": [len(case["text"])], **cuts(len(case["text"]))},
+    }
+
+
+def run_own(engine: str, *plugin: str) -> dict[str, Any]:
+    """By dialect: our own cases whose calls are right, only when the reply is read whole, or not even then."""
+    dialects: dict[str, Any] = {}
+    child = Child(engine, *plugin)
+    for dialect, model in OWN.items():
+        if not reads(engine, model):
+            continue
+        row = dialects.setdefault(dialect, {"pass": 0, "stream": [], "fail": []})
+        cases = own_cases(dialect)
+        marks = sorted({mark for case in cases for mark in TOKEN.findall(case["text"])})
+        for case in cases:
+            wanted = [(call["name"], call["arguments"]) for call in case["expect"]["calls"]]
+            try:
+                answer = child.ask(own_job(model, case, marks))
+            except HungError:
+                row["fail"].append(case["id"])
+                child = Child(engine, *plugin)
+                continue
+            if "not_run" in answer:
+                raise SystemExit(f"{engine}, {case['id']}: {answer['not_run']}")
+            if own_calls(answer["whole"]) != wanted:
+                row["fail"].append(case["id"])
+            elif any(own_calls(each) != wanted for each in answer["streams"].values()):
+                row["stream"].append(case["id"])
+            else:
+                row["pass"] += 1
+    child.stop()
+    return dialects
+
+
+def own_calls(answer: dict[str, Any]) -> list[tuple[str, Any]]:
+    found = results.ParseResult.from_dict(answer)
+    return [(call.name, arguments_of(call)) for call in found.tool_calls]
+
+
 def large_jobs() -> list[tuple[str, dict[str, Any]]]:
     """Replies with one large argument, by the family of the model that writes them."""
     tools = [
@@ -274,9 +362,10 @@ def main() -> int:
         "suite": suite_version,
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "versions": {"vllm": VLLM, "sglang": SGLANG},
-        "engines": {"xmltools": run_ours(), "vllm": run("vllm"), "sglang": run("sglang")},
-        "plugins": {f"{engine}{end}": run(engine, end) for engine in ("vllm", "sglang") for end in ("", "_whole")},
-        "times": {engine: times(engine) for engine in ("vllm", "sglang")},
+        "engines": {"xmltools": run_ours(), **{engine: run(engine) for engine in NAMES}},
+        "plugins": {f"{engine}{end}": run(engine, end) for engine in NAMES for end in ("", "_whole")},
+        "own": {f"{engine}{end}": run_own(engine, *plugin) for engine in NAMES for end, plugin in OWN_PARSERS},
+        "times": {engine: times(engine) for engine in NAMES},
     }
     output.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", "utf-8")
     for engine, families in (*found["engines"].items(), *found["plugins"].items()):

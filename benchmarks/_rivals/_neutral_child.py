@@ -47,6 +47,10 @@ VLLM = (
     (r"Magistral|Mistral-Medium-3\.5|Mistral-Small-4|Ministral-3-.*Reasoning", "mistral", "mistral"),
     (r"(?i)mistral|ministral|devstral", "mistral", None),
     (r"gemma-4", "gemma4", "gemma4"),
+    (r"ERNIE-4\.5", "ernie45", None),
+    (r"Inkling", "inkling", "inkling"),
+    (r"Muse-Spark", "muse", "muse"),
+    (r"plamo-3", "plamo3", "plamo3"),
 )
 SGLANG = (
     (r"Qwen3-.*Instruct-2507|Qwen2\.5", "qwen25", None),
@@ -70,8 +74,19 @@ SGLANG = (
     (r"Magistral|Mistral-Medium-3\.5|Mistral-Small-4|Ministral-3-.*Reasoning", "mistral", "mistral"),
     (r"(?i)mistral|ministral|devstral", "mistral", None),
     (r"gemma-4", "gemma4", "gemma4"),
+    (r"Beam-1", "beam", "beam"),
+    (r"GigaChat3\.5", "gigachat35", None),
+    (r"Inkling", "inkling", "inkling"),
+    (r"IQuest-Q1", "iquest_q1", None),
+    (r"Muse-Spark", "muse", "muse"),
 )
 """Models, with the tool parser and the reasoning parser that their cards and the engine's pages name."""
+
+
+def reads(engine: str, model: str) -> bool:
+    """Whether an engine has a parser of its own for a model."""
+    table = {"vllm": VLLM, "sglang": SGLANG}[engine]
+    return any(re.search(pattern, model) for pattern, *_ in table)
 
 
 def choice(

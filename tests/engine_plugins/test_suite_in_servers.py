@@ -21,7 +21,7 @@ from xmltools.engine_plugins.names import ParserName, reasoning_parsers  # noqa:
 
 REASONING = set(map(str, reasoning_parsers()))
 
-SENTENCE = {"kimi/k2i-vllm-empty-tool-section", "gpt-oss/llamacpp-builtin-python-recipient"}
+SENTENCE = {"gpt-oss/llamacpp-builtin-python-recipient"}
 """The suite wants no text there; ours says which call was not made."""
 
 

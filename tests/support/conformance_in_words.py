@@ -209,6 +209,28 @@ def better(engine: str) -> str:
     )
 
 
+def own() -> str:
+    """Our own cases in dialects that the suite does not have, and which of them an engine's own parsers fail."""
+    ran = run()
+    found = ran["own"]
+    head = ["dialect", "cases"]
+    for engine, version in ran["versions"].items():
+        head += [f"{NAMES[engine]} {version}", f"xmltools in {NAMES[engine]}"]
+    rows = []
+    for dialect in sorted({dialect for dialects in found.values() for dialect in dialects}):
+        columns = [found[f"{engine}{end}"].get(dialect) for engine in ran["versions"] for end in ("", "_plugin")]
+        numbers = [[row["pass"], len(row["stream"]), len(row["fail"])] if row else None for row in columns]
+        rows.append([f"`{dialect}`", str(sum(next(filter(None, numbers)))), *map(cell, numbers)])
+    wrong = []
+    for engine in ran["versions"]:
+        for dialect, row in found[engine].items():
+            for what, names in (("in streams only", row["stream"]), ("also when read whole", row["fail"])):
+                if names:
+                    said = ", ".join(f"`{name.removeprefix(f'{dialect}-')}`" for name in names)
+                    wrong.append([NAMES[engine], f"`{dialect}`", what, said])
+    return f"{table(head, rows)}\n{table(('engine', 'dialect', 'wrong', 'cases'), wrong)}"
+
+
 def clock() -> str:
     """Microseconds for a token, with the engine's own parsers and with ours."""
     ran = run()

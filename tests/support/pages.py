@@ -369,6 +369,7 @@ PARTS = {
         "wrong": conformance.wrong,
         "inside": conformance.inside,
         "clock": conformance.clock,
+        "own": conformance.own,
         "others": conformance.others,
         "hurry": conformance.hurry,
         "disputed": conformance.disputed,
