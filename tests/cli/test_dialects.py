@@ -65,7 +65,7 @@ def test_a_dialect_that_is_not_there_and_files_without_detect_are_wrong_usage(ru
 def test_an_example_is_detected_as_what_it_is(run, file):
     tools = file("tools.json", '[{"name": "get", "parameters": {}}]')
     for each in dialects.all():
-        options = ["--tools", tools] if each.name == "tag_per_tool" else []  # its tags are names of tools
+        options = ["--tools", tools] if each.name in ("tag_per_tool", "call_json") else []  # these begin with a name
         status, out, _ = run("dialects", "detect", file("reply.txt", each.example), *options)
         assert status == 0 and out.split()[:2] == [detected_as(each.name), "1"]
 
