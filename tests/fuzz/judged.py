@@ -4,7 +4,8 @@ The laws, each a word that the findings are counted by:
 
 - `markup`: no value of a clean call holds a delimiter of the dialect that the writer did not put there; `markup,
   repaired` is the same for calls with repairs, which are counted apart.
-- `wrong`: a clean call is one that was written. `shown`: a call that is only shown is not given.
+- `wrong`: a clean call is one that was written. `shown`: a call that is only shown is not given; `shown, unsure`, which
+  is counted apart, is the same in a value of the broken call: where that ends, nobody can know.
 - `lost`: a call that is whole is given, with exactly its values, unless one of `EXCUSES` holds.
 - `silent`: where something was broken there is a call, an error or a notice; `unnoticed`, which is counted apart, is
   the same where it was broken before the first value, so that no call may have begun: then it is text by the rules.
@@ -34,7 +35,7 @@ __all__ = ["APART", "EXCUSES", "Tally", "broken_laws", "report", "said_laws", "w
 
 _REPORTS = 8
 """Findings of a dialect that are printed, each of another kind."""
-APART = ("markup, repaired", "unnoticed")
+APART = ("markup, repaired", "shown, unsure", "unnoticed")
 """What is counted and shown, but is not a finding."""
 
 
@@ -223,8 +224,8 @@ def _wrong_calls(reply: Reply, found: list[ToolCall], pieces: list[Piece]) -> li
             continue
         own = {word for value in strings(call.arguments) for word in words(value)}
         if own and own <= excused:
-            continue  # where the value of a broken call ends, and so whether it shows a call, nobody can know
-        if own and own <= examples:
+            laws.append("shown, unsure")
+        elif own and own <= examples:
             laws.append("shown")
         elif _has_markup(reply.dialect, call, values):
             laws.append("markup, repaired" if call.repairs else "markup")

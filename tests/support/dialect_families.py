@@ -37,6 +37,21 @@ GROWING = {
     "calls without ends": ("qwen3_coder", "", f"{QWEN}x\n"),
     "damaged ends": ("qwen3_coder", QWEN, "</paramete x "),
     "ends twice": ("qwen3_coder", QWEN, "</parameter>"),
+    "calls that wait": (
+        "qwen3_coder",
+        "<tool_call>\n<function=w>\nx",
+        f"{QWEN}x\n</parameter>\n</function>\n</tool_call> y",
+    ),
+    "text after a call that waits": (
+        "qwen3_coder",
+        f"<tool_call> {QWEN}x\n</parameter>\n</function>\n</tool_call>",
+        " y",
+    ),
+    "calls that are shown after errors": (
+        "qwen3_coder",
+        "",
+        f"<tool_call>\n<function=w>\nx{QWEN}x\n</parameter>\n</function>\n</tool_call> y</parameter>\n",
+    ),
     "damaged starts": ("qwen3_coder", f"{QWEN}</parameter>", "<pax "),
     "arguments of a broken call": ("qwen3_coder", f"{QWEN}x</parameter> y ", "<parameter=q>x</parameter>"),
     "damaged ends of Kimi K3": ("kimi_k3", f'{K3}<|open|>argument key="p"<|sep|>', "<|close|>argum "),

@@ -489,6 +489,14 @@ class Dialect:
         return (*filter(None, (self.closer.strip("`"), end)), *("" if has_mark else "}])"))
 
     @property
+    def inner_ends(self) -> tuple[str, ...]:
+        """What ends a part of a call in this form, or the call, and no block around several."""
+        if self.pairs is not None and (end := self.pairs.value_end or self.pairs.end.strip("`")):
+            return (end,)
+        arguments = (f"</{self.arguments}>",) if self.body is Body.ELEMENTS else ()
+        return () if self.many else (*arguments, *filter(None, (self.closer.strip("`"),)))
+
+    @property
     def strays(self) -> tuple[str, ...]:
         """Tokens that are not text where they come without a call: those that end calls, sections without one, and what
         models for another dialect, Harmony's, write between calls."""

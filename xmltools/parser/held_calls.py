@@ -33,6 +33,10 @@ class HeldCalls:
     """Events are held back."""
     is_thought = False
     """… from a call in reasoning on."""
+    is_doubtful = False
+    """… from one on that comes after a call which could not be read, …"""
+    doubts: tuple[str, ...] = ()
+    """… and in the text after it one of these would end a part of that call."""
     is_shown = False
     """… and the calls do not count."""
     region: Reasoning | None = None
@@ -58,12 +62,13 @@ class HeldCalls:
         """A call begins at `place` in the stream, after this text: hold it back if it may not count. `is_late`: it has
         no delimiter, and does not begin the reply."""
         marker = prose.fence if self._waits or is_late else ""
-        if marker or is_late or self.region:
+        if marker or is_late or self.region or self.doubts:
             if not self.is_waiting:
                 self.is_waiting = True
                 self._first, self._start = len(self._events), place
             self._marker, self._tail = marker, ""
-            self.is_thought = not (marker or is_late)
+            self.is_thought = self.region is not None and not (marker or is_late)
+            self.is_doubtful = not (marker or is_late or self.region)
             self.is_shown |= prose.is_nested or (is_late and prose.marker != "" and prose.line.strip() != "")
         else:
             self.show()  # the calls before it are not the last
@@ -73,11 +78,17 @@ class HeldCalls:
         self._events.append(event)
         if self.is_waiting:
             self._source.append(text)
-            if not text.strip(SPACES):
+            is_blank = not text.strip(SPACES)
+            if self.is_doubtful or is_blank:
                 self._tail += text[: _MOST - len(self._tail)]
             elif isinstance(event, TextDelta):
                 self._tail += text
-            self._decide(self._tail.rpartition("\n")[0])
+            if not self.is_doubtful:
+                self._decide(self._tail.rpartition("\n")[0])
+            elif any(mark in self._tail for mark in self.doubts):
+                self.is_shown = True
+            elif len(self._tail) == _MOST:
+                self.release()
 
     def _decide(self, tail: str) -> None:
         """Decide whether this may follow the last call."""
@@ -103,24 +114,29 @@ class HeldCalls:
         if not self.is_waiting:
             return None
         text, region = "".join(self._source), self.region if self.is_thought else None
+        others = [event for event in self._events[self._first :] if isinstance(event, Noticed)]
         del self._events[self._first :]
         if region:
             region.resume(text, self._tail, self._start)
             region.lost = tuple(self._notices)
         elif text:
-            self._events += [TextDelta.make(text, self._start), *self._notices]
-            if self._notices:
+            self._events += [TextDelta.make(text, self._start), *self._notices, *others]
+            if self._notices and not self.is_doubtful:
                 self.refusal = "after a call that was only shown"
+        self.release()
+        return region
+
+    def release(self) -> None:
+        """It is decided: nothing waits any more."""
         self._source.clear()
         self._notices.clear()
-        self.is_waiting = self.is_thought = self.is_shown = False
+        self.is_waiting = self.is_thought = self.is_doubtful = self.is_shown = False
         self._first = None
-        return region
 
     def end(self, place: int) -> Reasoning | None:
         """The reply ends at `place` in the stream; or a call, or reasoning, begins, if that is -1. Returns the
         reasoning that goes on instead."""
-        if self.is_waiting:
+        if self.is_waiting and not self.is_doubtful:
             self._decide(self._tail + "\0" * (place < 0))
         region = self.show() if self.is_shown else None
         if place >= 0:

@@ -210,7 +210,8 @@ class Outside:
 
     def _tell_notices(self) -> None:
         if notices := self._foreign.notices:
-            self._region = self.held.show()  # it had none
+            if not self.held.is_doubtful:
+                self._region = self.held.show()  # it had none
             self.events += map(Noticed, notices)
             notices.clear()
 
@@ -327,6 +328,8 @@ class Outside:
             self._is_hiding = is_call and start is not MORE
             return -1
         if not start or hidden:
+            if word in starts.calls and not (hidden or starts.dialect.arguments):
+                self.held.doubts = starts.calls[word][0].inner_ends
             after = hidden or at + 1
             if is_call and not hidden and word not in starts.calls and word[-1] == ">":
                 # The two tags with which a call of another dialect may begin are one mention.
@@ -396,6 +399,8 @@ class Outside:
             self._prose.quote(word)
             return end
         self.end_text()
+        if self.held.is_doubtful:
+            self.held.release()
         self._skip(text, lead, at)
         calls = self.calls
         calls.is_long = False
@@ -421,6 +426,8 @@ class Outside:
             if found and not is_json_list(text[at:found]):
                 self.gather()
                 self.end_text()
+                if self.held.is_doubtful:
+                    self.held.release()
                 span = calls.base + at, calls.base + found
                 self.events.append(ReasoningDelta(text[end : found - 1], span))
                 self._foreign.at = span[1] - 1

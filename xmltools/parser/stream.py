@@ -347,7 +347,7 @@ class Parser:
             block.give_up(Code.LIMIT_EXCEEDED, message, block.start)
         if self._outside.is_fenced:
             block.note_opener(Code.CODE_FENCE, "the block was in a code fence")
-        elif dialect.is_bare and self._held.is_waiting:
+        elif dialect.is_bare and self._held.is_waiting and not self._held.is_doubtful:
             block.note_opener(Code.STRAY_TEXT, "text came before the call")
         if self._held.region:
             block.note_opener(Code.MISSING_END_TAG, "the reasoning before the call was not closed")
@@ -416,6 +416,7 @@ class Parser:
             self._held.keep(block, end, is_call=isinstance(verdict, ToolCall))
         if isinstance(verdict, CallError):
             self._release(verdict.code is Code.TRUNCATED)
+            self._held.doubts = block.dialect.inner_ends
             self._events.append(CallFailed(verdict, self._reading.call_id))
             return
         if not verdict.id:  # its name was known only at its end: a JSON body has escapes in it
