@@ -1,5 +1,5 @@
 """Calls that may be only shown, or only thought of: their events wait until it is decided whether they count (protocol,
-1.4a; `DIALECTS.md`, 1.4)."""
+1.4a and 1.5a; `DIALECTS.md`, 1.3a and 1.4)."""
 
 from __future__ import annotations
 
