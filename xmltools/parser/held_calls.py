@@ -90,7 +90,7 @@ class HeldCalls:
                 self._tail += text
             if not self.is_doubtful:
                 self._decide(self._tail.rpartition("\n")[0])
-            elif any(mark in self._tail for mark in self.doubts):
+            elif any(mark in self._tail.replace(f"`{mark}", "") for mark in self.doubts):  # it is no mention
                 self.is_shown = True
             elif len(self._tail) == _MOST:
                 self.release()

@@ -412,11 +412,14 @@ class Parser:
         block.text, block.base = text, base
         refusal = self._held.refusal * (self._outside.is_fenced or block.dialect.is_bare)
         verdict = conclude(block, end, refusal or self._strict)
-        if self._held.is_waiting:
+        if self._held.is_doubtful and block.error:
+            self._held.release()
+        elif self._held.is_waiting:
             self._held.keep(block, end, is_call=isinstance(verdict, ToolCall))
+        if block.error and not text[: end - base].endswith(block.dialect.ends):
+            self._held.doubts = (block.dialect.base or block.dialect).inner_ends
         if isinstance(verdict, CallError):
             self._release(verdict.code is Code.TRUNCATED)
-            self._held.doubts = (block.dialect.base or block.dialect).inner_ends
             self._events.append(CallFailed(verdict, self._reading.call_id))
             return
         if not verdict.id:  # its name was known only at its end: a JSON body has escapes in it
