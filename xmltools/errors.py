@@ -231,7 +231,8 @@ class Notice:
     """Something in the text of a reply that its reader may want to know of: no error, and nothing was changed.
 
     The `code` is `foreign_call` (protocol, 1.9), a call in the notation of another protocol, or text that is plainly
-    meant as a call; or `shown_call` (1.4), a call in a code fence that does not count. Both stayed text. `span` is its
+    meant as a call; or `shown_call` (1.4, 1.5a), a call in a code fence, or in the rest of one that can't be read,
+    that does not count. Both stayed text. `span` is its
     place in the reply, in characters, `message` says what it is. `notation` is the family of that notation (`forge`,
     `hermes`, `qwen3_coder`, `glm`, `invoke`, `pythonic`, `tag_per_tool`, `json`, …), `name` the tool's name as it is
     written there, None if none was found. `is_whole`: its end was written too; of a `shown_call`: it would be a call.

@@ -491,7 +491,7 @@ class Dialect:
     @property
     def inner_ends(self) -> tuple[str, ...]:
         """What ends a part of a call in this form, or the call, and no block around several."""
-        if self.pairs is not None and (end := self.pairs.value_end or self.pairs.end.strip("`")):
+        if self.pairs is not None and (end := self.pairs.value_end or self.pairs.quote or self.pairs.end.strip("`")):
             return (end,)
         arguments = (f"</{self.arguments}>",) if self.body is Body.ELEMENTS else ()
         return () if self.many else (*arguments, *filter(None, (self.closer.strip("`"),)))

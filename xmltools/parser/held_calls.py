@@ -1,5 +1,5 @@
 """Calls that may be only shown, or only thought of: their events wait until it is decided whether they count (protocol,
-1.4a; `DIALECTS.md`, 1.4)."""
+1.4a and 1.5a; `DIALECTS.md`, 1.3a and 1.4)."""
 
 from __future__ import annotations
 
@@ -62,13 +62,18 @@ class HeldCalls:
         """A call begins at `place` in the stream, after this text: hold it back if it may not count. `is_late`: it has
         no delimiter, and does not begin the reply."""
         marker = prose.fence if self._waits or is_late else ""
-        if marker or is_late or self.region or self.doubts:
+        is_doubtful = self.doubts != () and not (marker or is_late or self.region)
+        if self.is_doubtful and not is_doubtful:
+            self.release()
+        elif self.is_waiting and is_doubtful and not self.is_doubtful:
+            self.show()  # the calls before it are not the last
+        if marker or is_late or self.region or is_doubtful:
             if not self.is_waiting:
                 self.is_waiting = True
                 self._first, self._start = len(self._events), place
             self._marker, self._tail = marker, ""
             self.is_thought = self.region is not None and not (marker or is_late)
-            self.is_doubtful = not (marker or is_late or self.region)
+            self.is_doubtful = is_doubtful
             self.is_shown |= prose.is_nested or (is_late and prose.marker != "" and prose.line.strip() != "")
         else:
             self.show()  # the calls before it are not the last
@@ -85,7 +90,7 @@ class HeldCalls:
                 self._tail += text
             if not self.is_doubtful:
                 self._decide(self._tail.rpartition("\n")[0])
-            elif any(mark in self._tail for mark in self.doubts):
+            elif any(mark in self._tail.replace(f"`{mark}", "") for mark in self.doubts):  # it is no mention
                 self.is_shown = True
             elif len(self._tail) == _MOST:
                 self.release()

@@ -385,8 +385,8 @@ class Parser:
         """Another call begins, at `place` in the stream, in the block that has ended."""
         is_held, dialect = self._held.is_waiting, ended.dialect
         self._outside.end_text()
-        if is_held and not self._held.is_waiting:  # those before it were only shown
-            self._held.hold(place, self._outside.calls.shown, dialect.is_bare)
+        if not self._held.is_waiting and (is_held or self._held.doubts):  # those before it were only shown
+            self._held.hold(place, self._outside.calls.shown, is_held and dialect.is_bare)
         block = self._open_block(Opening(place, 0, dialect.block, dialect))
         if dialect.many:
             block.is_bare &= not dialect.closer
@@ -412,11 +412,14 @@ class Parser:
         block.text, block.base = text, base
         refusal = self._held.refusal * (self._outside.is_fenced or block.dialect.is_bare)
         verdict = conclude(block, end, refusal or self._strict)
-        if self._held.is_waiting:
+        if self._held.is_doubtful and block.error:
+            self._held.release()
+        elif self._held.is_waiting:
             self._held.keep(block, end, is_call=isinstance(verdict, ToolCall))
+        if block.error and not text[: end - base].endswith(block.dialect.ends):
+            self._held.doubts = (block.dialect.base or block.dialect).inner_ends
         if isinstance(verdict, CallError):
             self._release(verdict.code is Code.TRUNCATED)
-            self._held.doubts = block.dialect.inner_ends
             self._events.append(CallFailed(verdict, self._reading.call_id))
             return
         if not verdict.id:  # its name was known only at its end: a JSON body has escapes in it
