@@ -211,7 +211,8 @@ def test_a_stream_in_any_dialect_is_stepped_and_cut(visit, name):
     expect(page.locator("#verdict")).to_contain_text("nothing changed")
     page.click("#tab-events")
     expect(page.locator("#events tbody")).to_contain_text("CallCompleted")
-    events = list(Parser(load_tools(tools), dialect=name).feed(text))
+    parser = Parser(load_tools(tools), dialect=name)
+    events = [*parser.feed(text), *parser.close()]
     assert page.locator("#events tbody tr", has_text="Skipped").count() == sum(isinstance(e, Skipped) for e in events)
 
 
