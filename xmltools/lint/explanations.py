@@ -371,8 +371,9 @@ _NOTICES = {
         _ADD,
     ),
     Code.SHOWN_CALL: (
-        "A block is in a code fence, and the reply goes on after it, or that fence is in another one; or the rest of a "
-        "call that can't be read follows it. The block was taken for an example: it is not run, and stays text.",
+        "A block is in a code fence that is not at the end of the reply, or the rest of a call that can't be "
+        "read follows it. It was "
+        "taken for an example: it is not run, and stays text.",
         f"```xml\n{_ADD}\n```\n\nThis is how I add.\n\nShall I?",
         _ADD,
     ),
