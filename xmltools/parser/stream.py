@@ -416,7 +416,7 @@ class Parser:
             self._held.release()
         elif self._held.is_waiting:
             self._held.keep(block, end, is_call=isinstance(verdict, ToolCall))
-        if block.error and not text[: end - base].endswith(block.dialect.ends):
+        if block.error and not text.endswith(block.dialect.ends, 0, end - base):
             self._held.doubts = (block.dialect.base or block.dialect).inner_ends
         if isinstance(verdict, CallError):
             self._release(verdict.code is Code.TRUNCATED)
