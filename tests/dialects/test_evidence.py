@@ -24,7 +24,7 @@ BARE = ("llama3_json", "pythonic", "tag_per_tool")
 """Dialects without delimiters: their templates have to say more."""
 WRITTEN = [each for each in dialects.all() if (each.written is not None or each is FORGE) and each.name not in BARE]
 FRAMED = {"ernie": "hermes"}
-"""Dialects that differ from another one only in what stands around text."""
+"""Dialects that differ from another one only in the frame around text."""
 
 
 def meant(dialect: Dialect) -> Dialect:

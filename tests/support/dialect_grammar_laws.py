@@ -152,7 +152,7 @@ def judge(tools: list[Tool], dialect: str | Dialect, format: str, **options: Any
 
 
 def framed(dialect: str, name: str, arguments: dict[str, Any], gap: str = "") -> str:
-    """Return a call in the form of the dialect's example, with a gap where white space may stand; texts are put in as
+    """Return a call in the form of the dialect's example, with a gap where white space may be; texts are put in as
     they are, so that nobody has to be able to read it back."""
     form = written_form(named(dialect))
     head, tail = (gap.join(map("0".join, parts)) for parts in (form.head(name), form.tail))

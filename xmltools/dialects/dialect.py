@@ -229,7 +229,7 @@ class Dialect:
     """The element that is a call, or in which calls are."""
     start: str = ""
     """The mark with which a block begins, if it is not the start tag of `block`. It may begin with any character; with
-    keys and values between marks, with `<`. With `is_bare`, `{name}` in it stands for the name of each given tool."""
+    keys and values between marks, with `<`. With `is_bare`, `{name}` in it is replaced by each given tool's name."""
     end: str | None = None
     """The mark with which a block ends, if it is not the end tag of `block`; `""`: the call itself shows its end."""
     slip: Code | None = None
@@ -262,7 +262,7 @@ class Dialect:
     reasoning: tuple[str, ...] = ("think", "thinking")
     """Elements whose content is reasoning, unless the parser is told otherwise."""
     thoughts: tuple[tuple[str, str], ...] = ()
-    """Other marks between which reasoning stands; where one has several ends, there is a pair for each. One that ends
+    """Other marks that enclose reasoning; where one has several ends, there is a pair for each. One that ends
     with a colon is words, which count only in the dialect itself, where nothing but white space comes before them."""
     ends_reasoning: bool = False
     """Whether calls in open reasoning count where the reply ends with them; otherwise they are a part of it."""

@@ -45,8 +45,8 @@ def of_vocabulary(tokens: Collection[str], known: Iterable[Dialect]) -> Dialect 
 
 
 def _most_specific(found: list[tuple[Dialect, frozenset[str]]]) -> Dialect | None:
-    """Return the dialect whose delimiters include those of all others, but for those that differ only in what stands
-    around text, of which there is nothing; None if there is no such one."""
+    """Return the dialect whose delimiters include those of all others, except those that differ only in the
+    frame around text, which the template lacks; None if there is no such one."""
     for dialect, parts in found:
         if all(
             other is dialect or others < parts or (others == parts and not parts.issuperset(other.frame))

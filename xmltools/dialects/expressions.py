@@ -83,7 +83,7 @@ _IN_CLASS_SPACE = re.compile(r"(?:\s|\\[sntrfv])+")
 
 
 class _Reader:
-    """A place in an expression. In `held` groups anything may stand, since only what they hold counts, not how it is
+    """A place in an expression. In `held` groups anything may occur, since only what they hold counts, not how it is
     described."""
 
     def __init__(self, text: str, unnamed: bool) -> None:

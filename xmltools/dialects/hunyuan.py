@@ -7,7 +7,7 @@ from dataclasses import replace
 from xmltools.dialects.dialect import Body, Dialect, Pairs, ResultForm, ToolList, Writing
 
 _SUFFIXES = ("", ":opensource", ":6124c78e")
-"""What stands in each token of a checkpoint, as in `<tool_call:opensource>`: nothing in Hy3-preview, then that of Hy3
+"""The suffix in each token of a checkpoint, as in `<tool_call:opensource>`: nothing in Hy3-preview, then that of Hy3
 and Hy4-preview, and that of Hy4-preview as Tencent serves it."""
 
 

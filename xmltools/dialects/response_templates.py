@@ -310,7 +310,7 @@ class _Calls:
         return self._end
 
     def _marked(self, start: str, end: str, **words: Any) -> Dialect:
-        """A record of what stands between two delimiters: as an element, if it is one."""
+        """A record of the content between two delimiters: as an element, if it is one."""
         words.setdefault("may_lack_end", end != "" and len(self._ends) > 1)
         tag = _PLAIN_TAG.fullmatch(start)
         try:
@@ -426,7 +426,7 @@ class _Calls:
         return replace(form, example=call if is_named else f"{start}{call}{end}", writing=writing)
 
     def _after_name(self, tail: Sequence, word: str, is_json: bool) -> tuple[str, str]:
-        """Return the pattern of what stands between two delimiters, the name in it, and the second of them."""
+        """Return the pattern of the content between two delimiters, the name in it, and the second of them."""
         field = self._field
         last = max((n for n, part in enumerate(tail) if isinstance(part, str) and part.strip()), default=-1)
         between, end = tail[: max(last, 0)], str(tail[last]) if last >= 0 else ""
@@ -534,7 +534,7 @@ def _is_space(parts: Sequence) -> bool:
 
 
 def _pieces(parts: Iterable[Part]) -> tuple[str, ...] | None:
-    """The delimiters that stand next to each other, perhaps with white space between them; None for more than that."""
+    """The delimiters that are next to each other, perhaps with white space between them; None for more than that."""
     found: list[str] = []
     for part in parts:
         if isinstance(part, str):

@@ -2,7 +2,7 @@
 
 A `Grammar` is a set of named rules. Leaves of the tree are literal text and `Lexeme`s, whose regular languages a back
 end may print as rules or as a regular expression. Two nodes say what to achieve and not how: `Permutation` (each
-member at most once, in any order) and `Dispatch` (prose, and rules that take over where their triggers stand).
+member at most once, in any order) and `Dispatch` (prose, and rules that take over where their triggers occur).
 """
 
 from __future__ import annotations
@@ -79,12 +79,12 @@ class Permutation:
 
 @dataclass(frozen=True, slots=True)
 class Dispatch:
-    """Prose, with a body wherever its trigger stands in it, from `low` to `high` times. `rules` are triggers, each with
+    """Prose, with a body wherever its trigger occurs in it, from `low` to `high` times. `rules` are triggers, each with
     its body.
 
     `prose` is what may come after the last one and all that begins it, too; `lead` is the prose that may stand in
     front of a trigger. A prefix of a text `lead` + trigger is that text, or it is prose. `excludes` are words for a
-    back end that finds the triggers by itself: none of them stands in prose. Without them no words say what prose is.
+    back end that finds the triggers by itself: none of them occurs in prose. Without them no words say what prose is.
     """
 
     lead: Regular

@@ -26,8 +26,8 @@ _MOST: Final = 1_024
 
 
 class HeldCalls:
-    """Holds the `events` from a call in a fence, or in open reasoning, on back. If the calls do not count, they are
-    text or reasoning. Without `waits`, those in fences count."""
+    """Holds the `events` back from a call in a fence, in open reasoning, or after a call that can't be read. If the
+    calls do not count, they are text or reasoning. Without `waits`, those in fences count."""
 
     is_waiting = False
     """Events are held back."""
@@ -50,7 +50,7 @@ class HeldCalls:
     _marker = ""
     """Of the fence of the last call."""
     _tail = ""
-    """The text after that call, without tokens."""
+    """The text after that call; without tokens, unless the call is doubtful."""
 
     def __init__(self, events: list[Event], waits: bool) -> None:
         self._events = events
@@ -63,10 +63,8 @@ class HeldCalls:
         no delimiter, and does not begin the reply."""
         marker = prose.fence if self._waits or is_late else ""
         is_doubtful = self.doubts != () and not (marker or is_late or self.region)
-        if self.is_doubtful and not is_doubtful:
-            self.release()
-        elif self.is_waiting and is_doubtful and not self.is_doubtful:
-            self.show()  # the calls before it are not the last
+        if self.is_waiting and is_doubtful != self.is_doubtful:
+            (self.release if self.is_doubtful else self.show)()  # those in a fence are not the last
         if marker or is_late or self.region or is_doubtful:
             if not self.is_waiting:
                 self.is_waiting = True

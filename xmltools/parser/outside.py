@@ -202,11 +202,13 @@ class Outside:
             self._tail = tail[max(start, len(tail) - _RESULT_LENGTH) :]
         self._tell_notices()
 
-    def end_text(self, end: int = -1) -> None:
-        """A block or a region begins, or the reply ends at this place in the stream."""
+    def end_text(self, end: int = -1, *, is_thought: bool = False) -> None:
+        """A block or, if `is_thought`, a region begins, or the reply ends at this place in the stream."""
         self._foreign.stop()
         self._tell_notices()
         self._region = self.held.end(end) or self._region
+        if is_thought and self.held.is_doubtful:  # a value of a call has no reasoning after it
+            self.held.release()
 
     def _tell_notices(self) -> None:
         if notices := self._foreign.notices:
@@ -328,7 +330,7 @@ class Outside:
             self._is_hiding = is_call and start is not MORE
             return -1
         if not start or hidden:
-            if word in starts.calls and not (hidden or starts.dialect.arguments):
+            if word in starts.calls and not (hidden or prose.fence or starts.dialect.arguments):
                 self.held.doubts = starts.calls[word][0].inner_ends
             after = hidden or at + 1
             if is_call and not hidden and word not in starts.calls and word[-1] == ">":
@@ -398,9 +400,7 @@ class Outside:
             self.gather()
             self._prose.quote(word)
             return end
-        self.end_text()
-        if self.held.is_doubtful:
-            self.held.release()
+        self.end_text(is_thought=True)
         self._skip(text, lead, at)
         calls = self.calls
         calls.is_long = False
@@ -425,9 +425,7 @@ class Outside:
                 return -1
             if found and not is_json_list(text[at:found]):
                 self.gather()
-                self.end_text()
-                if self.held.is_doubtful:
-                    self.held.release()
+                self.end_text(is_thought=True)
                 span = calls.base + at, calls.base + found
                 self.events.append(ReasoningDelta(text[end : found - 1], span))
                 self._foreign.at = span[1] - 1

@@ -109,7 +109,7 @@ class _Printer:
         )
         one = leads[0] if len(leads) == 1 else Alternatives(leads)
         if node.high is None:
-            # A character after each trigger says which body follows; where it stands, the body is printed.
+            # A character after each trigger says which body follows; where it occurs, the body is printed.
             after = {chr(_MARKS + number): f"{self._node(body)} {name}" for number, (_, body) in enumerate(node.rules)}
             ends = (literal(trigger + mark) for (trigger, _), mark in zip(node.rules, after, strict=True))
             machine = automaton(sequence(node.lead, choice(*ends)))

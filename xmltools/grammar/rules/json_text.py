@@ -90,7 +90,7 @@ _NAME = sequence(chars("_", (0x41, 0x5A), (0x61, 0x7A)), star(chars("_", (0x30, 
 
 
 def style_of(form: WrittenForm, marks: tuple[str, ...], white_space: int | None) -> JsonStyle:
-    """Return how JSON, or what stands for it, is written in a dialect, where it may hold none of the `marks`."""
+    """Return how JSON, or its equivalent, is written in a dialect, where it may hold none of the `marks`."""
     most = _MOST_SPACE if white_space is None else min(white_space, _MOST_SPACE)
     if form.quote:
         string = Fenced(Marked(marks), form.quote)

@@ -50,16 +50,16 @@ class Around:
     """Tokens that the model writes around its text, where it has any, and around calls."""
 
     def layout(self, spaces: Regular) -> Regular:
-        """Return what may stand beside a call where there is no text."""
+        """Return what may be beside a call where there is no text."""
         return star(choice(SPACE, *map(literal, self.tokens))) if self.tokens else spaces
 
     def dispatch(self, rules: tuple[tuple[str, Node], ...], low: int, high: int | None) -> Dispatch:
-        """Return prose with the body of a rule wherever its trigger stands in it."""
+        """Return prose with the body of a rule wherever its trigger occurs in it."""
         return Dispatch(self.lead, rules, self.prose, low, high, self.excludes)
 
 
 def around(options: Options, tools: Sequence[Tool] = ()) -> Around:
-    """Return what may stand around calls in the dialect of the options; with calls of the tools, where these begin with
+    """Return what may be around calls in the dialect of the options; with calls of the tools, where these begin with
     a tag that is named as the tool."""
     reasoning = options.reasoning_marks
     if options.dialect.body is Body.TAGS:

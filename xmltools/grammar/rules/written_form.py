@@ -25,7 +25,7 @@ Part = tuple[str, ...]
 """Texts with a number between each two, which counts the calls of a reply: any number will do."""
 
 _NAME = "\0"
-"""What stands for the name of the tool."""
+"""A placeholder for the name of the tool."""
 _EXAMPLE_NAME = re.compile(r"(?<!\w)get(?!\w)")
 _COUNT = re.compile(r"(?<!\w)[0-9]+(?!\w)")
 _JSON_TOKEN = re.compile(r'"[^"]*"|[^\s"]')
@@ -38,11 +38,11 @@ class WrittenForm:
 
     dialect: Dialect
     before: str = ""
-    """What stands between the delimiter with which a block begins and the arguments, with `_NAME` in it."""
+    """The text between the delimiter with which a block begins and the arguments, with `_NAME` in it."""
     after: str = ""
-    """What stands between the arguments and the delimiter with which a block ends."""
+    """The text between the arguments and the delimiter with which a block ends."""
     is_list: bool = False
-    """Whether calls stand in brackets, with commas between them."""
+    """Whether calls are in brackets, with commas between them."""
     is_counted: bool = False
     """Whether numbers in these texts count calls."""
 
@@ -53,7 +53,7 @@ class WrittenForm:
 
     @property
     def quote(self) -> str:
-        """What stands around strings in place of quotes; empty if they are JSON's."""
+        """The marks around strings in place of quotes; empty if they are JSON's."""
         return "" if self.dialect.pairs is None else self.dialect.pairs.quote
 
     @property
@@ -89,7 +89,7 @@ class WrittenForm:
         return "]" if self.is_list else ""
 
     def head(self, name: str) -> tuple[Part, ...]:
-        """Return what a call begins with, up to its arguments. White space may stand between the parts."""
+        """Return what a call begins with, up to its arguments. White space may come between the parts."""
         if self.dialect.pairs is None:
             name = json.dumps(name, ensure_ascii=False)[1:-1]
         elif self.dialect.pairs.name_attribute:
@@ -98,7 +98,7 @@ class WrittenForm:
 
     @property
     def tail(self) -> tuple[Part, ...]:
-        """What ends a call after its arguments. White space may stand between the parts."""
+        """What ends a call after its arguments. White space may come between the parts."""
         return self._parts(self.after)
 
     def _parts(self, text: str) -> tuple[Part, ...]:
@@ -106,7 +106,7 @@ class WrittenForm:
         return tuple(tuple(_COUNT.split(part)) if self.is_counted else (part,) for part in parts)
 
     def key(self, name: str, kind: str) -> tuple[str, ...]:
-        """Return what stands before a value of a kind (`kinds`). White space may stand between the parts."""
+        """Return the text before a value of a kind (`kinds`). White space may come between the parts."""
         pairs = self.dialect.pairs
         assert pairs is not None
         if pairs.tag_mark:
@@ -127,7 +127,7 @@ class WrittenForm:
         return f"</{name}>" if self.tag_mark else ""
 
     def arguments(self, key: str, value: str, kind: str) -> tuple[str, ...]:
-        """Return the arguments with one value, as it is written. White space may stand between the parts."""
+        """Return the arguments with one value, as it is written. White space may come between the parts."""
         if self.python:
             return key, "=", value
         if self.json:
