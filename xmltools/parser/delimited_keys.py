@@ -8,7 +8,7 @@ from functools import cache
 from typing import Final
 
 from xmltools.errors import Code
-from xmltools.parser.delimiters import LAYOUT, SPACE, Delimiter, Head, UndecidedError, before, cut_of
+from xmltools.parser.delimiters import SPACE, Delimiter, Head, UndecidedError, before, cut_of
 from xmltools.parser.elements import path_of
 from xmltools.parser.open_call import Block, State
 from xmltools.parser.values import begin_marked_leaf
@@ -21,7 +21,7 @@ _OPEN_LIKE = late_pattern(rf"<([^\s<>/]{{0,{NAME_LENGTH}}})")
 _VALUE: Final = "value key key_end value_end end closer opener"
 
 
-def ask(block: Block, at: int, fields: str, gap: str = LAYOUT, *, final: bool = False) -> Delimiter | None:
+def ask(block: Block, at: int, fields: str, gap: str | None = None, *, final: bool = False) -> Delimiter | None:
     """The first of the delimiters in these fields that comes at `at`, after `gap`. `final`: at the end of the reply,
     the part of a delimiter is none."""
     found = block.delimiters.look(block.text, at, fields, gap)

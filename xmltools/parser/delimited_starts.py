@@ -98,7 +98,7 @@ def read_start(dialect: Dialect, text: str, at: int, mark: str, *, fences: bool 
     if head is None:
         return pairs.may_lack_name_end and own.look(text, name.end(), "key end", NAME + LAYOUT) and -1
     fields = "brace" if pairs.json else "members tag_mark key end object"
-    return ((head.is_empty and pairs.name_attribute != "") or own.look(text, head.after, fields, SPACE)) and -1
+    return ((head.is_empty and pairs.name_attribute != "") or own.look(text, head.after, fields, LAYOUT)) and -1
 
 
 def begins_any(forms: tuple[Dialect, ...], text: str, at: int, mark: str) -> bool | None:

@@ -126,7 +126,7 @@ def _read_end(block: Block, leaf: Leaf, text: str, at: int) -> int:
         return _refuse(block, leaf, at, f"there is text between {pairs.key_end} and {pairs.value}")
     elif field != "value_end":
         return _meet_argument(block, leaf, found)
-    elif not ending.arguments and _begins_unread(block, text, found.end()):
+    elif is_free and _begins_unread(block, text, found.end()):
         return _refuse(block, leaf, at, f"there is text between {pairs.value_end} and the next argument")
     else:
         if ending.arguments and _tail(block, leaf, place).endswith(ending.arguments[-1]):  # otherwise it is in a string
@@ -267,8 +267,11 @@ def _meet_end(block: Block, leaf: Leaf, found: Delimiter, *, is_last: bool) -> N
 
 
 def _tail(block: Block, leaf: Leaf, place: int) -> str:
-    """The end of the value before `place`, without white space."""
-    return block.source_of(max(leaf.start, place - OPENER_SPACE), place).rstrip(SPACES)
+    """The end of the value before `place`, without white space, also as it is written in a string of JSON."""
+    tail = block.source_of(max(leaf.start, place - OPENER_SPACE), place).rstrip(SPACES)
+    while tail.endswith("\\n"):
+        tail = tail[:-2].rstrip(SPACES)
+    return tail
 
 
 def _doubt(block: Block, leaf: Leaf, place: int) -> None:
@@ -333,6 +336,8 @@ def _begins_unread(block: Block, text: str, at: int) -> bool:
     if len(text) - here < block.delimiters.longest and not block.final:
         raise UndecidedError
     fields = f"{ENDS} any_key any_value_end{' any_name_end' * (len(pairs.name_end) > 1)}"
+    if ask(block, here, "value_end", ""):
+        return False  # the first end was that of an argument which the value shows
     if block.delimiters.remains.match(text, here) or ask(block, here, fields, _DAMAGED, final=True):
         return True
     # A tag, or what ends as the name of an argument does.

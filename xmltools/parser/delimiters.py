@@ -31,8 +31,7 @@ Found = Delimiter | Answer
 
 SPACE: Final = f"[{SPACES}]{{0,{OPENER_SPACE}}}+"
 LAYOUT: Final = rf"(?![{SPACES}\\n]{{{OPENER_SPACE + 1}}})(?:[{SPACES}]|\\n)*+(?:\\\Z)?"
-"""White space between delimiters, and `\\n`, which some models write where a template has a line break. Only white
-space if a delimiter comes before the name of the tool."""
+"""White space between delimiters, and `\\n`, which some models write where a template has a line break."""
 ENDS: Final = "value_end key value any_end any_closer any_name any_opener"
 """What a value may end before, or belongs to an example in it: that may be written in any form of the dialect."""
 NAME: Final = rf"\w[^\s<>{{}}()*?|$\[\]\"'`\\]{{0,{NAME_LENGTH - 1}}}+(?:[ \t]+(?=[<{{\\]|\r?\n|\Z))?+"
@@ -46,8 +45,8 @@ _BLANK: Final = "\u0120"
 _BREAKS: Final = rf"(?:(?<=\")[\r\n]+[{SPACES}]*|[\r\n]+[{SPACES}]*(?=[\">]|\Z))"
 """Line breaks beside a quote, or before the end of a tag."""
 _ATTRIBUTE_NAME: Final = 8
-_HALF_QUOTED = late_pattern(rf"={SPACE}[^{SPACES}\"'\\]+[\"']")
-"""Quotes that do not begin where the value does."""
+_HALF_QUOTED = late_pattern(rf"={SPACE}(?:[^{SPACES}\"'\\]+[\"']|(?P<quote>[\"'])[^\"']*(?P=quote)\w++(?!=))")
+"""Quotes that do not begin or end where the value does."""
 _PART: Final = 4
 """Letters of the name in an end delimiter that may stand for all of it."""
 _PART_OF_NAME = late_pattern("[a-z0-9]+")
@@ -128,6 +127,7 @@ class Delimiters:
         self.pairs = pairs = dialect.pairs or Pairs()
         written = (dialect.base or dialect).written
         writing = written.writing if written is not None else None
+        self._layout = SPACE if pairs.name else LAYOUT
         self.has_breaks = pairs.framing or not ((writing and "\n" not in writing.after_value) or pairs.tag_mark)
         """Whether a line break at the end of a value may not belong to it."""
         end = pairs.value_end
@@ -154,8 +154,7 @@ class Delimiters:
         asked = [(field, *self._spelled(field)) for field in fields.split()]
         whole = [f"(?P<{field}>{pattern})|" for field, pattern, _ in asked if pattern]
         cut = "|".join([*(pattern for _, _, pattern in asked if pattern), ""])
-        space = SPACE if gap == LAYOUT and self.pairs.name else gap
-        return re.compile(rf"({space})(?:{''.join(whole)}(?P<cut>(?:{cut})\Z))")
+        return re.compile(rf"({gap})(?:{''.join(whole)}(?P<cut>(?:{cut})\Z))")
 
     def _spelled(self, field: str) -> tuple[str, str]:
         """Patterns of what is in a field, and of what may be cut off of that."""
@@ -171,9 +170,9 @@ class Delimiters:
         held = [getattr(form.pairs or Pairs() if hasattr(self.pairs, name) else form, name) for form in forms]
         return [*dict.fromkeys(each for one in held for each in ((one,) if isinstance(one, str) else one) if each)]
 
-    def look(self, text: str, at: int, fields: str, gap: str = LAYOUT) -> Found:
-        """The first of the delimiters in these fields that comes at `at`, after `gap`."""
-        return read_token(self._pattern(fields, gap), text, at, len(text) + 1)
+    def look(self, text: str, at: int, fields: str, gap: str | None = None) -> Found:
+        """The first of the delimiters in these fields that comes at `at`, after `gap`, or else the dialect's layout."""
+        return read_token(self._pattern(fields, self._layout if gap is None else gap), text, at, len(text) + 1)
 
     def find(self, text: str, at: int, fields: str) -> Delimiter:
         """The first of the delimiters in these fields from `at` on; or what the end of the text cuts off, as `cut`."""
