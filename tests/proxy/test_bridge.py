@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 from collections.abc import Iterator
 from random import Random
 from typing import Any
@@ -847,7 +848,12 @@ def test_an_empty_finish_reason_is_none() -> None:
         ("stop_sequence", "tool_calls"),
         ("function_call", "tool_calls"),
         ("max_tokens", "length"),
-        ("abort", "abort"),
+        ("finish_reason_stop", "tool_calls"),
+        ("STOP", "tool_calls"),
+        ("model_length", "length"),
+        ("abort", "length"),
+        ("refusal", "content_filter"),
+        ("doom_loop", "tool_calls"),
     ],
 )
 def test_finish_reasons_of_other_servers_are_put_into_openais_words(reason: str, kept: str) -> None:
@@ -940,7 +946,69 @@ def test_many_lines_of_an_event_are_read_in_linear_time_and_within_the_limit() -
             decoder.feed(b"data:\n" * 2**20)
 
 
-@pytest.mark.parametrize("reason", ["length", "content_filter"])
+CUT_OFF = [
+    "length",
+    "max_tokens",
+    "MAX_TOKENS",
+    "model_length",
+    "model_context_window_exceeded",
+    "content_filter",
+    "refusal",
+    "abort",
+    "error",
+    "timeout",
+    "cancelled",
+    "network_error",
+    "insufficient_system_resource",
+    "doom_loop",
+]
+WHOLE = [
+    "stop",
+    "eos",
+    "eos_token",
+    "stop_token",
+    "end",
+    "end_turn",
+    "stop_sequence",
+    "tool_call",
+    "tool_calls",
+    "tool_use",
+    "function_call",
+    "complete",
+    "completed",
+    "normal",
+    "finish_reason_stop",
+    "STOP",
+]
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+@pytest.mark.parametrize("api", ["chat", "messages", "responses"])
+def test_an_unfinished_call_is_only_made_where_the_reply_is_whole(api: str, is_stream: bool):
+    """A reason that nobody knows completes none either; in what clients get, each reason is one of their API's."""
+    told = {}
+    for reason in (*CUT_OFF, *WHOLE):
+        reply = [{"choices": [{"index": 0, "delta": {"content": call()[:-7]}, "finish_reason": reason}]}]
+        if not is_stream:
+            reply = [{"choices": [{"message": {"content": call()[:-7]}, "finish_reason": reason}]}]
+        told[reason] = said_to(api, reply, streams=is_stream, retries=0)
+    calls = re.compile(r'"type": ?"(tool_use|function_call)"|"tool_calls": ?\[')
+    assert [reason for reason in told if calls.search(told[reason])] == WHOLE
+    for reason in (*CUT_OFF, *WHOLE):
+        assert not re.search(f'(reason|status)": ?"{reason}"', told[reason]) or reason in REASONS_OF[api], (
+            reason,
+            told[reason],
+        )
+
+
+REASONS_OF = {
+    "chat": ("stop", "length", "tool_calls", "content_filter"),
+    "messages": ("end_turn", "max_tokens", "tool_use", "refusal"),
+    "responses": ("content_filter", "completed"),
+}
+
+
+@pytest.mark.parametrize("reason", ["length", "content_filter", "abort", "doom_loop"])
 @pytest.mark.parametrize(
     ("dialect", "said"),
     [

@@ -18,20 +18,15 @@ from xmltools.conversations.streams.pieces import Kind, Piece, PieceReader
 from xmltools.conversations.streams.started_calls import CallQueue, NativeCall
 from xmltools.errors import XMLToolsError
 from xmltools.models.events import Event
+from xmltools.models.finish_reasons import ends_whole, our_reason
 from xmltools.tools import Tool
 
 Message = tuple[str, dict[str, Any]]
 """The name of an event and its data, which has the name as its type."""
 
-_STOP_REASONS = {
-    "stop": "end_turn",
-    "tool_calls": "end_turn",
-    "tool_use": "end_turn",
-    "length": "max_tokens",
-    "content_filter": "refusal",
-}
+_CUT = {"length": "max_tokens", "error": "max_tokens", "content_filter": "refusal"}
+"""What the API says of a reply that was cut off, by our words."""
 _OWN_REASONS = ("max_tokens", "stop_sequence", "pause_turn", "refusal", "model_context_window_exceeded")
-_CUT = ("max_tokens", "refusal", "model_context_window_exceeded")
 
 _BLOCKS: dict[Kind, tuple[str, dict[str, Any]]] = {
     Kind.TEXT: ("text", {"type": "text", "text": ""}),
@@ -111,8 +106,7 @@ class AnthropicStream:
     def _stop_reason(self, finish_reason: str) -> str:
         if finish_reason in _OWN_REASONS:
             return finish_reason
-        reason = _STOP_REASONS.get(finish_reason, "end_turn")
-        return "tool_use" if reason == "end_turn" and self._pieces.completed else reason
+        return _CUT.get(our_reason(finish_reason), "tool_use" if self._pieces.completed else "end_turn")
 
     def _messages(self, pieces: Iterable[Piece]) -> list[Message]:
         messages = [] if self._begun else [_message("message_start", message=self._message)]
@@ -193,7 +187,7 @@ class AnthropicReader:
             case "message_delta":
                 delta = data.get("delta")
                 reason = string_of(delta, "stop_reason") if isinstance(delta, Mapping) else ""
-                return self._queue.end(self._outputs.place, cut=reason in _CUT) if reason else []
+                return self._queue.end(self._outputs.place, cut=not ends_whole(reason)) if reason else []
         return []
 
     def close(self) -> list[Event]:

@@ -5,17 +5,19 @@ No sockets here: whoever has them (the server, the transport) sends `request` to
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, NoReturn
 
 from xmltools.errors import CallError, Code, XMLToolsError
 from xmltools.models.events import CallCompleted, CallFailed, Event
+from xmltools.models.finish_reasons import CUT_OFF, our_reason
 from xmltools.proxy.bridge.after_failed_call import failure_in_words
 from xmltools.proxy.bridge.client_errors import NO_COMPLETION, Api, Refusal, error_in_answer, is_error
 from xmltools.proxy.bridge.encoders import CallIds, make_encoder, new_id
-from xmltools.proxy.bridge.reply import CUT, ReplyReader
+from xmltools.proxy.bridge.reply import ReplyReader
 from xmltools.proxy.bridge.requests import Incoming, read_request
 from xmltools.proxy.bridge.retry import Retry
 from xmltools.proxy.bridge.settings import Settings, checked
@@ -23,18 +25,9 @@ from xmltools.proxy.bridge.stats import Stats
 from xmltools.proxy.bridge.upstream_request import Turn, upstream_body, upstream_messages
 from xmltools.proxy.bridge.upstream_stream import calls_of, details_of, is_silent, reasoning_of, text_of
 
+_LOG = logging.getLogger("xmltools.serve")
 _LONG = 2_048
 """Characters that are read in some two milliseconds, if it is the worst of texts."""
-FINISH_REASONS = {
-    "eos": "stop",
-    "eos_token": "stop",
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "function_call": "stop",
-    "tool_use": "stop",
-    "max_tokens": "length",
-}
-"""What servers say for OpenAI's finish reasons. Whether there are calls, is seen in the text."""
 
 
 class Exchange:
@@ -247,7 +240,7 @@ class Exchange:
         if is_done and self._readers[index].outgoing.broken is not None:
             return sent + self._break(index)
         if reason is not None or is_done:
-            sent += self._finish(index, FINISH_REASONS.get(reason, reason) if reason is not None else "stop")
+            sent += self._finish(index, (our_reason(reason) or reason) if reason is not None else "stop")
         return sent
 
     def _delta(self, index: int, delta: dict[str, Any]) -> bytes:
@@ -280,7 +273,7 @@ class Exchange:
             return sent + self._break(index)
         new = self._retry.new_calls(reader)
         self._calls += len(new)
-        if reason not in CUT and self._try_again(reader, new):
+        if reason not in CUT_OFF and self._try_again(reader, new):
             return sent
         # A model that had nothing more to say about its failed call did not take it back: the client hears of it.
         failed = reader.failed or (self._retry.untold if reader.says_nothing and not new else None)
@@ -296,9 +289,11 @@ class Exchange:
             self.stats.leave(unread)
         self._finished.add(index)
         self.stats.finish_reasons.append(reason)
-        if reason not in CUT and self._misses_call:
+        if reason not in CUT_OFF and self._misses_call:
             self.stats.missed = True
             return sent + self._end_with_error(self._miss_in_words, 422, _NOT_HONOURED)
+        if not our_reason(reason):
+            _warn_of(reason)
         return sent + self._encoder.finish(index, reason, reader.stop_found)
 
     def _break(self, index: int) -> bytes:
@@ -365,7 +360,7 @@ class Exchange:
             return sent if self._again else sent + self.end()
         if len(self._finished) < len(self._readers):
             return self.fail("the upstream ended its reply without a reason")
-        if self._misses_call and not any(reason in CUT for reason in self.stats.finish_reasons):
+        if self._misses_call and not any(reason in CUT_OFF for reason in self.stats.finish_reasons):
             return b""  # the error was the end
         return self._encoder.end(self.stats.usage)
 
@@ -419,11 +414,19 @@ class Exchange:
             return None
         if len(self._finished) < len(self._readers):
             raise self._too_few()
-        if self._misses_call and not any(reason in CUT for reason in self.stats.finish_reasons):
+        if self._misses_call and not any(reason in CUT_OFF for reason in self.stats.finish_reasons):
             self.stats.missed = True
             raise Refusal(self._miss_in_words, status=422, code=_NOT_HONOURED, param="tool_choice")
         self._encoder.end(self.stats.usage)
         return self._encoder.body(self.stats.usage)
+
+
+@lru_cache(maxsize=64)
+def _warn_of(reason: str) -> None:
+    """Log, once for each, that the upstream ends replies for a reason that nobody knows."""
+    _LOG.warning(
+        "the upstream ended a reply for a reason that is not known; no unfinished call of it is run: %.40r", reason
+    )
 
 
 def _settings_for(model: str, settings: Settings) -> Settings:

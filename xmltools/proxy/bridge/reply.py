@@ -19,6 +19,7 @@ from xmltools.models.events import (
     Skipped,
     TextDelta,
 )
+from xmltools.models.finish_reasons import ends_whole
 from xmltools.parser import Parser
 from xmltools.proxy.bridge.after_failed_call import HoldCalls, NoRepetition, Outgoing
 from xmltools.proxy.bridge.native_calls import NativeCalls
@@ -29,8 +30,6 @@ from xmltools.proxy.bridge.text_filters import NoInvention, OneCall, ReasoningAs
 from xmltools.syntax.rope import Rope
 from xmltools.tools import Tool, ToolNames
 
-CUT = ("length", "content_filter")
-"""Why a reply ended that was cut off."""
 _OPENER = re.compile(r"<[^<>\s]{1,60}>|\[[A-Z_]{1,60}\]")
 """What begins a call in most dialects."""
 _FIRST = 10
@@ -246,7 +245,7 @@ class ReplyReader:
         if self._parser is not None:
             last = self._parser.feed(self._joined())
             ended = self._parser.close()
-            last += [self._cut_off(each) for each in ended] if reason in CUT else ended
+            last += [self._cut_off(each) for each in ended] if not ends_whole(reason) else ended
         events = self._filtered(last if self._native is None else self._native.end(last, reason))
         if self._thoughts is not None:
             ended_thoughts: Iterable[Event] = self._thoughts.close()

@@ -29,6 +29,7 @@ from typing import Any
 
 from xmltools.errors import XMLToolsError
 from xmltools.models.events import CallCompleted, CallFailed, CallStarted, Event, Noticed
+from xmltools.models.finish_reasons import CUT_OFF, our_reason
 from xmltools.proxy.bridge import Exchange
 from xmltools.proxy.bridge.json_bodies import encoded, without_credentials, without_keys
 from xmltools.proxy.bridge.upstream_stream import calls_of, details_of, reasoning_of, text_of
@@ -44,7 +45,6 @@ _MOST_NAMES = 20
 _MOST_NAME = 200
 _MOST_MESSAGE = 2_000
 _SMALL = 2_048  # what an exchange takes beside its texts, roughly
-_CUT_OFF = ("length", "content_filter")
 
 
 class LiveHub:
@@ -551,7 +551,7 @@ class LiveExchange:
     def _finish(self) -> str:
         """The reason for which the upstream cut the reply off, if it did."""
         replies = self._attempt.replies.values() if self._attempt is not None else ()
-        return next((reply.finish for reply in replies if reply.finish in _CUT_OFF), "")
+        return next((reply.finish for reply in replies if our_reason(reply.finish) in CUT_OFF), "")
 
     @property
     def _attempt(self) -> _Attempt | None:
