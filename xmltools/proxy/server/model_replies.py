@@ -181,6 +181,7 @@ class StreamedAnswer(Answer):
         if self._kept_alive is not None:
             await self._kept_alive.wait()
         await self._write(data, more)
+        self._watch.told()
         self._passing_on = False
 
     async def _write(self, data: bytes, more: bool) -> None:
