@@ -187,8 +187,10 @@ def test_a_request_without_tools_is_left_alone() -> None:
 def test_history_is_text_even_if_no_tool_may_be_called() -> None:
     exchange = Exchange("chat", chat(tool_choice="none", stop="x"))
     assert exchange.request["messages"] == USER and exchange.request["stop"] == ["x"]
-    body = exchange.answer(completion(call()))
-    assert body is not None and body["choices"][0]["message"]["content"] == call()
+    body = exchange.answer(completion(f"Hm. {call()} I see.\n```\n{call()}\n```"))
+    assert body is not None and body["choices"][0]["message"]["content"] == (
+        f"Hm. \n\nThe call of read was not made: no tool may be called now (tool_choice). I see.\n```\n{call()}\n```"
+    )
 
 
 def test_only_the_tools_that_may_be_called_are_described() -> None:
@@ -1026,3 +1028,33 @@ def test_a_call_whose_end_is_not_certain_is_none_where_the_reply_was_cut_off(dia
         whole = Exchange("chat", chat(), Settings(dialect=dialect, retries=0, live_arguments=live))
         body = whole.answer({"choices": [{"message": {"content": said}, "finish_reason": "stop"}]})
         assert body is not None and len(body["choices"][0]["message"]["tool_calls"]) == 1
+
+
+FENCED = [
+    ("Now:\n```xml\n{}\n```", "Now:\n"),
+    ("Now:\n\n~~~\n{}\n{}\n~~~\nThat is all.", "Now:\n\n\nThat is all."),
+    ("```\nls\n```\nNow:\n```\n{}\n```", "```\nls\n```\nNow:\n"),
+    ("Now:\n```\nls\n```", "Now:\n```\nls\n```"),
+    ("Now `a` and `{}`.", "Now `a` and `" + call() + "`."),
+    ("```\nls\n```\n{}", "```\nls\n```\n"),
+    ("{}\n```\nls\n```", "\n```\nls\n```"),
+]
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(("reply", "text"), FENCED)
+def test_no_empty_fence_is_left_of_one_around_calls(reply: str, text: str, seed: int) -> None:
+    said = reply.replace("{}", call())
+    made = deltas(stream(Exchange("chat", chat(stream=True)), said, seed=seed))
+    body = Exchange("chat", chat()).answer(completion(said))
+    assert body is not None
+    assert (made["content"], body["choices"][0]["message"]["content"]) == (text, text)
+    assert bool(made["calls"]) == ("{}" in reply and "`{}`" not in reply)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_text_with_fences_and_without_calls_stays_as_it_is(seed: int) -> None:
+    rng = Random(seed)
+    said = "a" + "".join(rng.choices(["```", "``", "`", "~~~", "~", "\n", " ", "xml", "x" * 50], k=30)) + "."
+    made = deltas(stream(Exchange("chat", chat(stream=True)), said, seed=seed))
+    assert (made["content"], made["calls"]) == (said, [])

@@ -26,7 +26,7 @@ from xmltools.proxy.bridge.native_calls import NativeCalls
 from xmltools.proxy.bridge.requests.incoming import Incoming
 from xmltools.proxy.bridge.result_marks import result_starts
 from xmltools.proxy.bridge.settings import Settings
-from xmltools.proxy.bridge.text_filters import NoInvention, OneCall, ReasoningAsText, StopText
+from xmltools.proxy.bridge.text_filters import CallFences, NoInvention, OneCall, ReasoningAsText, StopText
 from xmltools.syntax.rope import Rope
 from xmltools.tools import Tool, ToolNames
 
@@ -41,7 +41,8 @@ _MOST_FIRST = 1_024
 class ReplyReader:
     """Reads one reply.
 
-    `tools` may be called; without any, the reply is text. The request, `incoming`, says how its text and its calls end
+    `tools` may be called; without any, the reply is text, in which words stand for calls of those in the request.
+    The request, `incoming`, says how its text and its calls end
     and whether the client wants reasoning; `settings`, where reasoning goes. `live`: the client hears of a call while
     it is written, else when it is complete. `keep_failure`: the first call that fails ends the reply, to be sent back,
     unless the client has heard of it. `keep_text`: the text that the client gets is kept. `keep_calls`: complete calls
@@ -65,13 +66,14 @@ class ReplyReader:
         source: str = "",
         sent_before: str = "",
     ) -> None:
-        self._tools = tools
+        self._tools = tools or incoming.tools
+        self._is_barred = not tools  # if there are any, the client wants no calls, and is told of each in words
         self._new_id = new_id
         self._dialect = settings.dialect
         self._also = settings.also
         self._strict = settings.strict_calls
-        starts_in_reasoning = settings.starts_in_reasoning and bool(tools) and not source
-        self._parser = self._make_parser(starts_in_reasoning=starts_in_reasoning) if tools else None
+        starts_in_reasoning = settings.starts_in_reasoning and bool(self._tools) and not source
+        self._parser = self._make_parser(starts_in_reasoning=starts_in_reasoning) if self._tools else None
         self._may_be_in_reasoning = starts_in_reasoning  # as long as nothing was read
         self._native: NativeCalls | None = None  # most replies have none
         self._last: Event | None = None  # of the parser
@@ -88,9 +90,12 @@ class ReplyReader:
         # Events that no client hears of.
         self._unwanted = (Noticed, Skipped) if shows else (Noticed, Skipped, ReasoningDelta)
         self._thoughts = ReasoningAsText() if shows and not settings.split_reasoning else None
+        fences = CallFences() if tools else None
+        self._holding = [each for each in (self._thoughts, fences, self._invention, self._stop) if each is not None]
         filters = (
             self._thoughts,
             self._hold,
+            fences,
             self._invention,
             self._one,
             NoRepetition(sent_before) if is_new else None,
@@ -121,6 +126,7 @@ class ReplyReader:
             also=self._also,
             strict=self._strict,
             starts_in_reasoning=starts_in_reasoning,
+            code_fences="text" if self._is_barred else "last",
         )
 
     @property
@@ -229,7 +235,7 @@ class ReplyReader:
         if self._native is None:
             # What stands in a call that is open is all that a parser then tells of.
             is_open = isinstance(self._last, (CallStarted, ArgumentDelta))
-            self._native = NativeCalls(self._tools, self._new_id, is_open=is_open)
+            self._native = NativeCalls([] if self._is_barred else self._tools, self._new_id, is_open=is_open)
         return self._filtered(self._native.feed(calls))
 
     def abandon(self) -> None:
@@ -247,15 +253,12 @@ class ReplyReader:
             ended = self._parser.close()
             last += [self._cut_off(each) for each in ended] if not ends_whole(reason) else ended
         events = self._filtered(last if self._native is None else self._native.end(last, reason))
-        if self._thoughts is not None:
-            ended_thoughts: Iterable[Event] = self._thoughts.close()
-            for each in self._filters[1:]:  # what follows that one
-                ended_thoughts = each.read(ended_thoughts)
-            events += ended_thoughts
-        rest: Iterable[Event] = self._invention.close() if self._invention is not None else ()
-        if self._stop is not None and self._stop.found is None:
-            rest = [*self._stop.read(rest), *self._stop.close()]
-        return [*events, *self.outgoing.read(rest)]
+        for each in self._holding:
+            rest: Iterable[Event] = each.close()
+            for later in self._filters[self._filters.index(each) + 1 :]:
+                rest = later.read(rest)
+            events += rest
+        return events
 
     def _cut_off(self, event: Event) -> Event:
         """Return what becomes of an event that only the end of the reply brought, where that was cut off: a call that
@@ -278,13 +281,17 @@ class ReplyReader:
     def _filtered(self, events: list[Event]) -> list[Event]:
         if self._is_idle and len(events) == 1:  # nearly always
             event = events[0]
-            if isinstance(event, TextDelta):
+            if isinstance(event, TextDelta) and "`" not in event.text and "~" not in event.text:
                 self._listen(event)
                 self.outgoing.keep(event)
                 return events
             if self._is_live and isinstance(event, ArgumentDelta):
                 self._listen(event)
                 return events
+        if self._is_barred:
+            events = [
+                _barred(event) for event in events if not isinstance(event, (CallStarted, ArgumentDelta, Noticed))
+            ]
         for event in events:
             self._listen(event)
             if isinstance(event, Noticed):
@@ -308,6 +315,17 @@ class ReplyReader:
         is_meant = notice.is_whole and not is_shown and ToolNames.of(self._tools).resolve(notice.name or "") is not None
         if is_meant and self.unread is None:
             self.unread = notice
+
+
+def _barred(event: Event) -> Event:
+    """Return what becomes of an event where no tool may be called."""
+    if not isinstance(event, CallCompleted):
+        return event
+    call = event.call
+    message = "no tool may be called now (tool_choice)"
+    return CallFailed(
+        CallError(Code.UNKNOWN_TOOL, call.span or (0, 0), message, Code.UNKNOWN_TOOL.hint, call.name, call.server)
+    )
 
 
 def join_continued(source: str, reply: str) -> str:
