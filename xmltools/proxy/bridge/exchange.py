@@ -14,6 +14,7 @@ from xmltools.errors import CallError, Code, XMLToolsError
 from xmltools.models.events import CallCompleted, CallFailed, Event
 from xmltools.proxy.bridge.after_failed_call import failure_in_words
 from xmltools.proxy.bridge.client_errors import NO_COMPLETION, Api, Refusal, error_in_answer, is_error
+from xmltools.proxy.bridge.dialect_ids import DialectIds
 from xmltools.proxy.bridge.encoders import CallIds, make_encoder, new_id
 from xmltools.proxy.bridge.reply import CUT, ReplyReader
 from xmltools.proxy.bridge.requests import Incoming, read_request
@@ -101,6 +102,7 @@ class Exchange:
         self._retry = Retry(self._tools, self.stats, most_retries, self._settings)
         identity = id or new_id(api)
         self._new_id = CallIds(api, identity)
+        self._ids = DialectIds.of(self._settings, self._incoming.conversation)
         self._encoder = make_encoder(
             api, self._incoming, self._tools, identity, created or int(time.time()), request_id
         )
@@ -126,6 +128,7 @@ class Exchange:
             keep_calls=self._keeps_calls,
             new_id=self._new_id,
             listen=partial(self._listener.hear, choice),
+            ids=self._ids,
             source=source,
             sent_before=self._retry.text_sent,
         )

@@ -21,6 +21,7 @@ from xmltools.models.events import (
 )
 from xmltools.parser import Parser
 from xmltools.proxy.bridge.after_failed_call import HoldCalls, NoRepetition, Outgoing
+from xmltools.proxy.bridge.dialect_ids import DialectIds
 from xmltools.proxy.bridge.native_calls import NativeCalls
 from xmltools.proxy.bridge.requests.incoming import Incoming
 from xmltools.proxy.bridge.result_marks import result_starts
@@ -48,7 +49,7 @@ class ReplyReader:
     unless the client has heard of it. `keep_text`: the text that the client gets is kept. `keep_calls`: complete calls
     are put into `completed`, and not sent. `source`: the beginning of a block that the reply continues. `sent_before`:
     the text of the replies before that the client has, which this one may begin with again. `listen` hears of every
-    event of the parser.
+    event of the parser. `ids` gives calls the ids that the upstream takes.
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class ReplyReader:
         keep_calls: bool,
         new_id: Callable[[], str],
         listen: Callable[[Event], None],
+        ids: DialectIds | None = None,
         source: str = "",
         sent_before: str = "",
     ) -> None:
@@ -92,6 +94,7 @@ class ReplyReader:
         filters = (
             self._thoughts,
             self._hold,
+            ids,
             self._invention,
             self._one,
             NoRepetition(sent_before) if is_new else None,

@@ -17,6 +17,7 @@ from xmltools.errors import XMLToolsError
 from xmltools.models import Conversation, Message, Part, Reasoning, Text, ToolCall, ToolResult
 from xmltools.proxy.bridge.added_fields import SPECIAL_TOKENS
 from xmltools.proxy.bridge.client_errors import Refusal
+from xmltools.proxy.bridge.dialect_ids import DialectIds
 from xmltools.proxy.bridge.requests.incoming import Incoming
 from xmltools.proxy.bridge.result_marks import begins_result
 from xmltools.proxy.bridge.settings import Settings
@@ -50,6 +51,8 @@ def upstream_messages(incoming: Incoming, tools: list[Tool], settings: Settings)
     """
     conversation = incoming.conversation.with_messages(map(_with_breaks, incoming.conversation))
     if settings.prompt == "upstream":
+        ids = DialectIds.of(settings, conversation)
+        conversation = ids.written if ids is not None else conversation
         messages = [_without_reasoning(each) for each in in_order_of_calls(conversation)]
         # An engine that is asked for `required` makes the model write JSON that is in no dialect, or refuses it.
         is_required = bool(tools) and incoming.choice.mode == "required"
