@@ -21,7 +21,7 @@ from xmltools.proxy.bridge.requests import Incoming, read_request
 from xmltools.proxy.bridge.retry import Retry
 from xmltools.proxy.bridge.settings import Settings, checked
 from xmltools.proxy.bridge.stats import Stats
-from xmltools.proxy.bridge.upstream_request import Turn, upstream_body, upstream_messages
+from xmltools.proxy.bridge.upstream_request import Turn, merged, upstream_body, upstream_messages
 from xmltools.proxy.bridge.upstream_stream import calls_of, details_of, is_silent, reasoning_of, text_of
 
 _LONG = 2_048
@@ -115,7 +115,8 @@ class Exchange:
         self._readers = [self._reader(index) for index in range(self._incoming.choices)]
 
     def _body(self) -> dict[str, Any]:
-        return upstream_body(self._incoming, self._tools, self._settings, [*self._messages, *self._retry.messages])
+        messages = merged([*self._messages, *self._retry.messages])
+        return upstream_body(self._incoming, self._tools, self._settings, messages)
 
     def _reader(self, choice: int, source: str = "") -> ReplyReader:
         return ReplyReader(
@@ -333,16 +334,24 @@ class Exchange:
         if self.failures:
             called = ", ".join(dict.fromkeys(error.name or "" for error in self.failures))
             return f"the model called {called:.200}, but {self.failures[0].message:.400}; {_WHAT_TO_DO}"
-        if self.stats.unread in ("", "code_fence"):
+        if self.stats.unread in ("", "code_fence", "reasoning"):
             return f"the model did not call a tool, though tool_choice requires it; {_WHAT_TO_DO}"
         return (
             "the model did not call a tool as it was asked to, though tool_choice requires it, but in another notation"
             f" ({self.stats.unread}): whoever runs the proxy should give --dialect, or --also known"
         )
 
+    def _is_empty(self, reader: ReplyReader) -> bool:
+        """Return whether a reply is nothing, though something is to be said. After a result there may be nothing."""
+        is_result = any(each.role == "tool" or each.results for each in self._incoming.conversation.messages[-1:])
+        is_over = is_result or reader.done or bool(self._retry.messages)
+        return bool(self._tools) and not is_over and reader.says_nothing and not reader.completed
+
     def _try_again(self, reader: ReplyReader, new: list[CallCompleted]) -> bool:
         """Prepare a retry, if the reply is to be sent back. Returns whether it is."""
-        source = self._retry.send_back(reader, new, lacks_call=self._misses_call, live=self._is_live)
+        source = self._retry.send_back(
+            reader, new, lacks_call=self._misses_call, is_empty=self._is_empty(reader), live=self._is_live
+        )
         if source is None:
             return False
         self._again = True

@@ -19,7 +19,7 @@ from xmltools.models.events import (
     Skipped,
     TextDelta,
 )
-from xmltools.parser import Parser
+from xmltools.parser import Parser, parse
 from xmltools.proxy.bridge.after_failed_call import HoldCalls, NoRepetition, Outgoing
 from xmltools.proxy.bridge.dialect_ids import DialectIds
 from xmltools.proxy.bridge.native_calls import NativeCalls
@@ -36,6 +36,9 @@ _OPENER = re.compile(r"<[^<>\s]{1,60}>|\[[A-Z_]{1,60}\]")
 """What begins a call in most dialects."""
 _FIRST = 10
 """Characters that say in the others whether a call is written anew."""
+_ONLY_FENCE = re.compile(r"(?:`{3,}|~{3,})[^`\n]*\n[^`]*(?:`{3,}|~{3,})")
+_MOST_THOUGHT = 8_192
+"""Characters at the end of reasoning in which a call is looked for."""
 _MOST_FIRST = 1_024
 """Characters of white space from which a reply that may continue a block does so."""
 
@@ -107,7 +110,10 @@ class ReplyReader:
         self._listen = listen
         self.unread: Notice | None = None
         """The first call that stayed text, is whole and calls a tool that was given: in another notation outside of
-        fences, or in a fence where it does not count."""
+        fences, or in a fence where it does not count. Or, in a reply that says nothing else, one that is JSON in a
+        fence, or was only thought of."""
+        self._fenced: Notice | None = None  # the first call that is JSON in a fence
+        self._thinking = Rope()
         self._written = Rope()
         self._place = 0
         self.completed: list[CallCompleted] = []
@@ -140,8 +146,12 @@ class ReplyReader:
     @property
     def says_nothing(self) -> bool:
         """Whether the client gets no words of the reply, though it may get thoughts; with `keep_text`."""
+        return not self._words
+
+    @property
+    def _words(self) -> str:
         text = self.outgoing.text
-        return not (text if self._thoughts is None else text.rpartition("</think>")[2]).strip()
+        return (text if self._thoughts is None else text.rpartition("</think>")[2]).strip()
 
     @property
     def is_call_open(self) -> bool:
@@ -182,7 +192,8 @@ class ReplyReader:
         """Return how many characters may have to be looked at to read the piece, and the end of the reply after it."""
         if self._parser is None:
             return len(piece)
-        return len(self._first) + len(self._source) + self._parser.weigh(piece, is_last=is_last)
+        thought = min(len(self._thinking), _MOST_THOUGHT) if is_last else 0
+        return len(self._first) + len(self._source) + thought + self._parser.weigh(piece, is_last=is_last)
 
     def text(self, piece: str) -> list[Event]:
         """Take the next text of the reply."""
@@ -259,7 +270,26 @@ class ReplyReader:
         rest: Iterable[Event] = self._invention.close() if self._invention is not None else ()
         if self._stop is not None and self._stop.found is None:
             rest = [*self._stop.read(rest), *self._stop.close()]
-        return [*events, *self.outgoing.read(rest)]
+        events += self.outgoing.read(rest)
+        if self._keeps_text and self._parser is not None and reason not in CUT:
+            self.unread = self.unread or self._hidden()
+        return events
+
+    def _hidden(self) -> Notice | None:
+        """Return the call that the model meant, in a reply of which nobody hears anything else."""
+        if self.completed or self.failed or self.outgoing.failed or self._native:
+            return None
+        if self._fenced is not None and _ONLY_FENCE.fullmatch(self._words):
+            return self._fenced
+        if self._words or not self._thinking:
+            return None
+        thought = parse(self._thinking.tail(_MOST_THOUGHT, 0), self._tools, dialect=self._dialect, also=self._also)
+        names = [
+            *(call.name for call in thought.calls),
+            *(each.name for each in thought.notices if self._is_meant(each)),
+        ]
+        message = "a call that was only thought of"
+        return Notice(Code.FOREIGN_CALL, (0, 0), message, "reasoning", names[0], True, False) if names else None
 
     def _cut_off(self, event: Event) -> Event:
         """Return what becomes of an event that only the end of the reply brought, where that was cut off: a call that
@@ -293,6 +323,8 @@ class ReplyReader:
             self._listen(event)
             if isinstance(event, Noticed):
                 self._notice(event.notice)
+            elif isinstance(event, ReasoningDelta):
+                self._thinking.append(event.text)
         stream: Iterable[Event] = (event for event in events if not isinstance(event, self._unwanted))
         for each in self._filters:
             stream = each.read(stream)
@@ -308,10 +340,15 @@ class ReplyReader:
         return passed
 
     def _notice(self, notice: Notice) -> None:
-        is_shown = notice.is_fenced and notice.code is not Code.SHOWN_CALL  # as JSON that may be anything
-        is_meant = notice.is_whole and not is_shown and ToolNames.of(self._tools).resolve(notice.name or "") is not None
-        if is_meant and self.unread is None:
-            self.unread = notice
+        if not self._is_meant(notice):
+            return
+        if notice.is_fenced and notice.code is not Code.SHOWN_CALL:  # as JSON that may be anything
+            self._fenced = self._fenced or (notice if notice.notation == "json" else None)
+        else:
+            self.unread = self.unread or notice
+
+    def _is_meant(self, notice: Notice) -> bool:
+        return notice.is_whole and ToolNames.of(self._tools).resolve(notice.name or "") is not None
 
 
 def join_continued(source: str, reply: str) -> str:

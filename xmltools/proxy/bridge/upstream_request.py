@@ -90,7 +90,7 @@ def _dumped(messages: list[Message], incoming: Incoming) -> list[dict[str, Any]]
             written += [{**each, "role": "tool"} for each in said] if are_texts else said
     except XMLToolsError as error:
         raise Refusal(f"{incoming.said_in}: {error}", param=incoming.said_in) from None
-    return _merged(written)
+    return merged(written)
 
 
 def _is_result_as_text(message: Message) -> bool:
@@ -218,17 +218,17 @@ def _with_instructions(messages: list[Message], instructions: str) -> list[Messa
     return [Message.system(instructions), *messages]
 
 
-def _merged(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def merged(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the messages with neighbours of one role joined, as many chat templates want them."""
-    merged: list[dict[str, Any]] = []
+    joined: list[dict[str, Any]] = []
     for message in messages:
-        last = merged[-1] if merged else {}
+        last = joined[-1] if joined else {}
         texts = isinstance(last.get("content"), str) and isinstance(message.get("content"), str)
         if texts and last["role"] == message["role"] and last.keys() == message.keys() == {"role", "content"}:
-            merged[-1] = {**last, "content": f"{last['content']}\n\n{message['content']}"}
+            joined[-1] = {**last, "content": f"{last['content']}\n\n{message['content']}"}
         else:
-            merged.append(message)
-    return merged
+            joined.append(message)
+    return joined
 
 
 def upstream_body(
