@@ -338,7 +338,7 @@ def test_reasoning_may_stay_in_the_text() -> None:
 
 
 def test_reasoning_in_the_text_ends_behind_its_last_word() -> None:
-    exchange = Exchange("chat", chat(stream=True, stop=["END"]), Settings(split_reasoning=False))
+    exchange = Exchange("chat", chat(stream=True, stop=["END"]), Settings(split_reasoning=False, retries=0))
     made = deltas(stream(exchange, said({"reasoning_content": "in the E"})))
     assert made["content"] == "<think>in the E</think>"
 
@@ -519,7 +519,7 @@ def test_a_call_in_another_notation_is_sent_back(streams: bool) -> None:
         FOREIGN.replace("read", "unknown"),
         f"```json\n{FOREIGN}\n```",
         f"`{FOREIGN}`",
-        f"<think>{FOREIGN}</think>",
+        f"<think>{FOREIGN}</think>No.",
         f"{FOREIGN}\n{call()}",
     ],
     ids=["cut", "unknown", "fenced", "code", "reasoning", "call"],

@@ -38,7 +38,8 @@ _DELTAS = {Kind.TEXT: "text", Kind.REASONING: "thinking"}
 class AnthropicStream:
     """Turns the events of one parser into pairs of an event's name and its data.
 
-    `id` and `model` stand in the first event, with `input_tokens` if they are known by then. `tools` are those of the
+    `id` and `model` stand in the first event, with `input_tokens` if they are known by then, or what else `usage` has.
+    `tools` are those of the
     parser: their strings stream, other arguments follow when a call is complete. `on_failure`: what becomes of a block
     that gives no call. `"leave"` makes it text if the client has not heard of the call, else the call stays
     unfinished; `"text"` writes the block as text in both cases, `"drop"` in none. `"spoil"` is
@@ -47,7 +48,7 @@ class AnthropicStream:
     Raises `XMLToolsError` for options that make no sense.
     """
 
-    __slots__ = ("_begun", "_block", "_closed", "_index", "_message", "_pieces")
+    __slots__ = ("_begun", "_block", "_closed", "_index", "_message", "_pieces", "usage")
 
     def __init__(
         self,
@@ -58,6 +59,7 @@ class AnthropicStream:
         input_tokens: int = 0,
         on_failure: str = "leave",
     ) -> None:
+        self.usage: dict[str, int] = {"input_tokens": input_tokens, "output_tokens": 0}
         self._message: dict[str, Any] = {
             "id": id,
             "type": "message",
@@ -66,7 +68,7 @@ class AnthropicStream:
             "content": [],
             "stop_reason": None,
             "stop_sequence": None,
-            "usage": {"input_tokens": input_tokens, "output_tokens": 0},
+            "usage": self.usage,
         }
         self._pieces = PieceReader(tools, on_failure)
         self._index = -1

@@ -19,9 +19,10 @@ from xmltools.models.events import (
     Skipped,
     TextDelta,
 )
-from xmltools.models.finish_reasons import ends_whole
-from xmltools.parser import Parser
+from xmltools.models.finish_reasons import CUT_OFF, ends_whole
+from xmltools.parser import Parser, parse
 from xmltools.proxy.bridge.after_failed_call import HoldCalls, NoRepetition, Outgoing
+from xmltools.proxy.bridge.dialect_ids import DialectIds
 from xmltools.proxy.bridge.native_calls import NativeCalls
 from xmltools.proxy.bridge.requests.incoming import Incoming
 from xmltools.proxy.bridge.result_marks import result_starts
@@ -34,6 +35,9 @@ _OPENER = re.compile(r"<[^<>\s]{1,60}>|\[[A-Z_]{1,60}\]")
 """What begins a call in most dialects."""
 _FIRST = 10
 """Characters that say in the others whether a call is written anew."""
+_ONLY_FENCE = re.compile(r"(?:`{3,}|~{3,})[^`\n]*\n[^`]*(?:`{3,}|~{3,})")
+_MOST_THOUGHT = 8_192
+"""Characters at the end of reasoning in which a call is looked for."""
 _MOST_FIRST = 1_024
 """Characters of white space from which a reply that may continue a block does so."""
 
@@ -48,7 +52,7 @@ class ReplyReader:
     unless the client has heard of it. `keep_text`: the text that the client gets is kept. `keep_calls`: complete calls
     are put into `completed`, and not sent. `source`: the beginning of a block that the reply continues. `sent_before`:
     the text of the replies before that the client has, which this one may begin with again. `listen` hears of every
-    event of the parser.
+    event of the parser. `ids` gives calls the ids that the upstream takes.
     """
 
     def __init__(
@@ -63,6 +67,7 @@ class ReplyReader:
         keep_calls: bool,
         new_id: Callable[[], str],
         listen: Callable[[Event], None],
+        ids: DialectIds | None = None,
         source: str = "",
         sent_before: str = "",
     ) -> None:
@@ -96,6 +101,7 @@ class ReplyReader:
             self._thoughts,
             self._hold,
             fences,
+            ids,
             self._invention,
             self._one,
             NoRepetition(sent_before) if is_new else None,
@@ -108,7 +114,10 @@ class ReplyReader:
         self._listen = listen
         self.unread: Notice | None = None
         """The first call that stayed text, is whole and calls a tool that was given: in another notation outside of
-        fences, or in a fence where it does not count."""
+        fences, or in a fence where it does not count. Or, in a reply that says nothing else, one that is JSON in a
+        fence, or was only thought of."""
+        self._fenced: Notice | None = None  # the first call that is JSON in a fence
+        self._thinking = Rope()
         self._written = Rope()
         self._place = 0
         self.completed: list[CallCompleted] = []
@@ -142,8 +151,12 @@ class ReplyReader:
     @property
     def says_nothing(self) -> bool:
         """Whether the client gets no words of the reply, though it may get thoughts; with `keep_text`."""
+        return not self._words
+
+    @property
+    def _words(self) -> str:
         text = self.outgoing.text
-        return not (text if self._thoughts is None else text.rpartition("</think>")[2]).strip()
+        return (text if self._thoughts is None else text.rpartition("</think>")[2]).strip()
 
     @property
     def is_call_open(self) -> bool:
@@ -184,7 +197,8 @@ class ReplyReader:
         """Return how many characters may have to be looked at to read the piece, and the end of the reply after it."""
         if self._parser is None:
             return len(piece)
-        return len(self._first) + len(self._source) + self._parser.weigh(piece, is_last=is_last)
+        thought = min(len(self._thinking), _MOST_THOUGHT) if is_last else 0
+        return len(self._first) + len(self._source) + thought + self._parser.weigh(piece, is_last=is_last)
 
     def text(self, piece: str) -> list[Event]:
         """Take the next text of the reply."""
@@ -258,7 +272,25 @@ class ReplyReader:
             for later in self._filters[self._filters.index(each) + 1 :]:
                 rest = later.read(rest)
             events += rest
+        if self._keeps_text and not self._is_barred and reason not in CUT_OFF:
+            self.unread = self.unread or self._hidden()
         return events
+
+    def _hidden(self) -> Notice | None:
+        """Return the call that the model meant, in a reply of which nobody hears anything else."""
+        if self.completed or self.failed or self.outgoing.failed or self._native:
+            return None
+        if self._fenced is not None and _ONLY_FENCE.fullmatch(self._words):
+            return self._fenced
+        if self._words or not self._thinking:
+            return None
+        thought = parse(self._thinking.tail(_MOST_THOUGHT, 0), self._tools, dialect=self._dialect, also=self._also)
+        names = [
+            *(call.name for call in thought.calls),
+            *(each.name for each in thought.notices if self._is_meant(each)),
+        ]
+        message = "a call that was only thought of"
+        return Notice(Code.FOREIGN_CALL, (0, 0), message, "reasoning", names[0], True, False) if names else None
 
     def _cut_off(self, event: Event) -> Event:
         """Return what becomes of an event that only the end of the reply brought, where that was cut off: a call that
@@ -296,6 +328,8 @@ class ReplyReader:
             self._listen(event)
             if isinstance(event, Noticed):
                 self._notice(event.notice)
+            elif isinstance(event, ReasoningDelta):
+                self._thinking.append(event.text)
         stream: Iterable[Event] = (event for event in events if not isinstance(event, self._unwanted))
         for each in self._filters:
             stream = each.read(stream)
@@ -311,10 +345,15 @@ class ReplyReader:
         return passed
 
     def _notice(self, notice: Notice) -> None:
-        is_shown = notice.is_fenced and notice.code is not Code.SHOWN_CALL  # as JSON that may be anything
-        is_meant = notice.is_whole and not is_shown and ToolNames.of(self._tools).resolve(notice.name or "") is not None
-        if is_meant and self.unread is None:
-            self.unread = notice
+        if not self._is_meant(notice):
+            return
+        if notice.is_fenced and notice.code is not Code.SHOWN_CALL:  # as JSON that may be anything
+            self._fenced = self._fenced or (notice if notice.notation == "json" else None)
+        else:
+            self.unread = self.unread or notice
+
+    def _is_meant(self, notice: Notice) -> bool:
+        return notice.is_whole and ToolNames.of(self._tools).resolve(notice.name or "") is not None
 
 
 def _barred(event: Event) -> Event:

@@ -17,6 +17,7 @@ from xmltools.errors import XMLToolsError
 from xmltools.models import Conversation, Message, Part, Reasoning, Text, ToolCall, ToolResult
 from xmltools.proxy.bridge.added_fields import SPECIAL_TOKENS
 from xmltools.proxy.bridge.client_errors import Refusal
+from xmltools.proxy.bridge.dialect_ids import DialectIds
 from xmltools.proxy.bridge.requests.incoming import Incoming
 from xmltools.proxy.bridge.result_marks import begins_result
 from xmltools.proxy.bridge.settings import Settings
@@ -50,6 +51,8 @@ def upstream_messages(incoming: Incoming, tools: list[Tool], settings: Settings)
     """
     conversation = incoming.conversation.with_messages(map(_with_breaks, incoming.conversation))
     if settings.prompt == "upstream":
+        ids = DialectIds.of(settings, conversation)
+        conversation = ids.written if ids is not None else conversation
         messages = [_without_reasoning(each) for each in in_order_of_calls(conversation)]
         # An engine that is asked for `required` makes the model write JSON that is in no dialect, or refuses it.
         is_required = bool(tools) and incoming.choice.mode == "required"
@@ -87,7 +90,7 @@ def _dumped(messages: list[Message], incoming: Incoming) -> list[dict[str, Any]]
             written += [{**each, "role": "tool"} for each in said] if are_texts else said
     except XMLToolsError as error:
         raise Refusal(f"{incoming.said_in}: {error}", param=incoming.said_in) from None
-    return _merged(written)
+    return merged(written)
 
 
 def _is_result_as_text(message: Message) -> bool:
@@ -215,17 +218,17 @@ def _with_instructions(messages: list[Message], instructions: str) -> list[Messa
     return [Message.system(instructions), *messages]
 
 
-def _merged(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def merged(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the messages with neighbours of one role joined, as many chat templates want them."""
-    merged: list[dict[str, Any]] = []
+    joined: list[dict[str, Any]] = []
     for message in messages:
-        last = merged[-1] if merged else {}
+        last = joined[-1] if joined else {}
         texts = isinstance(last.get("content"), str) and isinstance(message.get("content"), str)
         if texts and last["role"] == message["role"] and last.keys() == message.keys() == {"role", "content"}:
-            merged[-1] = {**last, "content": f"{last['content']}\n\n{message['content']}"}
+            joined[-1] = {**last, "content": f"{last['content']}\n\n{message['content']}"}
         else:
-            merged.append(message)
-    return merged
+            joined.append(message)
+    return joined
 
 
 def upstream_body(

@@ -102,7 +102,7 @@ def _is_lost(stats: Stats) -> bool:
     tokens = (stats.usage or {}).get("completion_tokens")
     is_silent = not (stats.text or stats.reasoning or stats.calls)
     # A choice that ends at once has one token, for its end.
-    return is_silent and isinstance(tokens, int) and tokens > len(stats.finish_reasons)
+    return is_silent and isinstance(tokens, int) and tokens > len(stats.finish_reasons) + stats.retries
 
 
 def _outcome(outcome: str) -> str:
