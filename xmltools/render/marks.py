@@ -19,23 +19,11 @@ from xmltools.syntax.searches import find_rare
 from xmltools.tools import Tool
 
 _TURNS = (
-    *(
-        "<start_of_turn>",
-        "<end_of_turn>",
-        "<bos>",
-        "<s>",
-        "<sop>",
-        "<eop>",
-        "<sep>",
-        "[gMASK]",
-        "]~b]",
-        "]~!b[",
-        "[e~[",
-    ),
+    *("<start_of_turn>", "<end_of_turn>", "<bos>", "<sop>", "<eop>", "<sep>", "[gMASK]", "]~b]", "]~!b[", "[e~["),
     *("[INST]", "[/INST]", "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]", "[MODEL_SETTINGS]", "[/MODEL_SETTINGS]"),
     *("[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]", "[TOOL_RESULTS]", "[/TOOL_RESULTS]", "[TOOL_CONTENT]", "[ARGS]"),
     *("[CALL_ID]", "[BOS]", "[EOS]", "[EOT]", "[start_header_id]", "[end_header_id]"),  # the latter: Kimi-K2
-    *("<SYS>>", "</SYS>>"),  # Llama 2
+    *("<s>", "<SYS>>", "</SYS>>"),  # Llama 2
     *("[|system|]", "[|user|]", "[|assistant|]", "[|tool|]", "[|endofturn|]"),  # EXAONE
     *("<role>SYSTEM", "<role>HUMAN", "<role>ASSISTANT", "<role>OBSERVATION"),  # Ling
     *("<beginning_of_sentence>", "<end_of_sentence>"),  # MiniMax-Text-01
