@@ -328,7 +328,6 @@ ORPHAN = {"type": "function_call_output", "call_id": "c9", "output": ""}
         ({"tools": READ}, "tools", "a list"),
         ({"tools": ["read"]}, "tools[0]", "give a function"),
         ({"tools": [{"type": "function"}]}, "tools[0]", "name"),
-        ({"tools": [{**READ, "parameters": {"type": "objekt"}}]}, "tools[0]", "objekt"),
         ({"tools": [SHELL | {"name": None}]}, "tools[0]", "name"),
         ({"tools": [READ, READ]}, "tools", "two of the name"),
         ({"tool_choice": "required"}, "tool_choice", "send tools"),
@@ -375,6 +374,7 @@ def test_what_cannot_be_honoured_is_refused_with_a_reason(
         ({"tools": [{**SHELL, "format": {"type": "grammar", "syntax": "lark"}}]}, "tools[0].format", "grammar"),
         ({"context_management": [{"type": "compaction"}]}, "context_management", "not edited"),
         ({"client_metadata": {"session_id": "s"}}, "client_metadata", "not known"),
+        ({"tools": [{**READ, "parameters": {"type": "objekt"}}]}, "tools[0]", "objekt"),
         ({"reasoning_effort": "low"}, "reasoning_effort", "reasoning.effort"),
     ],
 )

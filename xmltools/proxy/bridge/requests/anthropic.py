@@ -145,10 +145,10 @@ def _conversation(body: Mapping[str, Any], notes: Notes) -> Conversation:
 
 
 def _tool(definition: Any, at: str, notes: Notes) -> Tool | None:
-    """Return a tool, None for one that Anthropic's servers run."""
+    """Return a tool, None for one that Anthropic's servers run, or that can't be read."""
     kind = definition.get("type") if isinstance(definition, Mapping) else None
     if kind in (None, "custom"):
-        return read_tool(definition, at)
+        return read_tool(definition, at, notes)
     if kind == "function":
         why = (
             "expected name and input_schema, as Anthropic's API has them, got a tool in the form of OpenAI's; send "
@@ -157,7 +157,7 @@ def _tool(definition: Any, at: str, notes: Notes) -> Tool | None:
         raise Refusal(f"{at}: {why}", param=at, code="invalid_tool")
     known = None if notes.strict else anthropic_client_tool(definition)
     if known is not None:
-        return read_tool(known, at)
+        return read_tool(known, at, notes)
     why = (
         f"{kind!r:.60} is a tool of Anthropic's servers, which are not behind this endpoint; "
         "give a tool with an input_schema"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -10,6 +11,7 @@ from xmltools.errors import CallError, Code, Issue, XMLToolsError
 from xmltools.models import Conversation, Message, Text, ToolCall, ToolResult
 from xmltools.models.json_fields import expect, fail
 from xmltools.proxy.bridge.client_errors import Refusal
+from xmltools.proxy.bridge.requests.mended_tools import mended
 from xmltools.tools import Tool, ToolNames
 
 SAMPLING = frozenset(
@@ -19,6 +21,8 @@ SAMPLING = frozenset(
     )
 )
 """How tokens are chosen, by the names that chat completions have for it: OpenAI's, and those of inference engines."""
+UNREADABLE = "unreadable"
+"""In place of the type of a tool that can't be read."""
 UNKNOWN_FIELD = "this field is not known here, and may mean much; leave it out"
 
 
@@ -26,13 +30,15 @@ UNKNOWN_FIELD = "this field is not known here, and may mean much; leave it out"
 class Notes:
     """What a request asks for that is passed over here; if `strict`, it is refused instead.
 
-    `fields` are names of fields, `tools` types of tools, in the order of the request. `bad_arguments`: calls of the
-    history whose arguments are no JSON object; the model sees them without any.
+    `fields` are names of fields, `tools` types of tools, in the order of the request; `warnings` say which tools can't
+    be read, and why. `bad_arguments`: calls of the history whose arguments are no JSON object; the model sees them
+    without any.
     """
 
     strict: bool = False
     fields: list[str] = field(default_factory=list)
     tools: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
     bad_arguments: int = 0
 
     def take(self, issues: Iterable[Issue]) -> None:
@@ -164,14 +170,37 @@ def read_tools(definitions: Any, read: Callable[[Any, str], Tool | None]) -> lis
     return check_tools([tool for tool in tools if tool is not None])
 
 
-def read_tool(definition: Any, at: str) -> Tool:
-    """Return a tool of a definition. Raises Refusal with the place."""
+def read_tool(definition: Any, at: str, notes: Notes) -> Tool | None:
+    """Return the tool of a definition, mended where only one thing can be meant, and None for one that can't be read:
+    it is left out, so that the others can be used.
+
+    Raises Refusal with the place for one without a name, and for any that can't be read if it is to be strict.
+    """
     try:
-        tool = Tool.load(definition)
-        _ = tool.shape
+        return _tool_of(definition)
     except XMLToolsError as error:
-        raise Refusal(f"{at}: {error}", param=at, code="invalid_tool") from None
+        words: list[str] = []
+        with suppress(XMLToolsError):
+            tool = _tool_of(mended({} if notes.strict else definition, words))
+            notes.fields += [f"tools.{word}" for word in dict.fromkeys(words)]
+            notes.warnings.append(f"{at}: {error}; it was mended")
+            return tool
+        if notes.strict or not _has_name(definition):
+            raise Refusal(f"{at}: {error}", param=at, code="invalid_tool") from None
+        notes.tools.append(UNREADABLE)
+        notes.warnings.append(f"{at}: {error}; the tool was left out")
+        return None
+
+
+def _tool_of(definition: Any) -> Tool:
+    tool = Tool.load(definition)
+    _ = tool.shape
     return tool
+
+
+def _has_name(definition: Any) -> bool:
+    inner = definition.get("function", definition) if isinstance(definition, Mapping) else None
+    return isinstance(inner, Mapping) and bool(inner.get("name")) and isinstance(inner["name"], str)
 
 
 def check_tools(tools: list[Tool]) -> list[Tool]:

@@ -105,16 +105,16 @@ def _as_text(part: Any) -> Any:
 
 
 def _tool(definition: Any, at: str, notes: Notes, custom: set[str]) -> Tool | None:
-    """Return a tool, and put the name of a custom one into `custom`; None for one that the client does not run."""
+    """Return a tool, and put the name of a custom one into `custom`; None for one that is left out."""
     kind = definition.get("type", "function") if isinstance(definition, Mapping) else "function"
     if kind == "function":
-        return read_tool(definition, at)
+        return read_tool(definition, at, notes)
     if kind == "custom":
         inner = definition.get("custom")
         if not isinstance(inner, Mapping):
             raise wrong(f"{at}.custom", '{"name": ...}', inner)
-        tool = read_custom_tool(inner, f"{at}.custom", notes)
-        custom.add(tool.name)
+        if tool := read_custom_tool(inner, f"{at}.custom", notes):
+            custom.add(tool.name)
         return tool
     why = (
         f'only tools of the types "function" and "custom" can be called in text, got {kind!r:.40}; '
