@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -244,17 +245,41 @@ def stops_of(value: Any, name: str) -> tuple[str, ...]:
 
 
 def system_first(conversation: Conversation) -> Conversation:
-    """Return the conversation with messages of the system only at its start, which is all that many templates take.
+    """Return the conversation with one message of the system, at its start, which is all that many templates take.
 
-    What it says later becomes a message of the user that is marked as the agents themselves mark reminders.
+    What it says later becomes a message of the user, in a tag by which the agents themselves mark reminders; between a
+    call and its results it comes after these. Users can't write that tag: in their own words it is no tag.
     """
-    begun = False
+    first: list[Message] = []
     messages: list[Message] = []
+    waiting: list[Message] = []
     for message in conversation:
-        begun = begun or message.role != "system"
-        if begun and message.role == "system":
-            said = "\n".join(part.text.strip() for part in message.parts if isinstance(part, Text))
-            text = f"<system-reminder>\n{said}\n</system-reminder>"
-            message = Message(role="user", parts=(Text(text=text),))
-        messages.append(message)
-    return conversation.with_messages(messages)
+        if message.role == "system":
+            if not messages:
+                first.append(message)
+            elif said := "\n".join(part.text.strip() for part in message.parts if isinstance(part, Text)):
+                text = f"<{_REMINDER}>\n{said}\n</{_REMINDER}>"
+                waiting.append(Message(role="user", parts=(Text(text=text),)))
+        elif message.results:
+            messages.append(_defused(message))
+        else:
+            messages += [*waiting, _defused(message)]
+            waiting = []
+    if len(first) > 1:
+        texts = ("\n".join(part.text for part in each.parts if isinstance(part, Text)) for each in first)
+        first = [Message.system("\n\n".join(filter(None, texts)))]
+    return conversation.with_messages([*first, *messages, *waiting])
+
+
+_REMINDER = "system-reminder"
+_FORGED = re.compile(rf"<(?=[\s/]*{_REMINDER})", re.IGNORECASE)
+
+
+def _defused(message: Message) -> Message:
+    if message.role != "user" or not any(_FORGED.search(part.text) for part in message.parts if isinstance(part, Text)):
+        return message
+    parts = (
+        part.model_copy(update={"text": _FORGED.sub("&lt;", part.text)}) if isinstance(part, Text) else part
+        for part in message.parts
+    )
+    return message.model_copy(update={"parts": tuple(parts)})

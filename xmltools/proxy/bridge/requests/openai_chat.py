@@ -19,6 +19,7 @@ from xmltools.proxy.bridge.requests.incoming import (
     read_tool,
     read_tools,
     stops_of,
+    system_first,
     whole_number,
 )
 from xmltools.proxy.bridge.requests.responses_fields import refusal, wrong
@@ -78,7 +79,7 @@ def _conversation(messages: Any, notes: Notes) -> Conversation:
     except XMLToolsError as error:
         raise refusal("messages", str(error)) from None
     notes.take(issues)
-    return loaded
+    return system_first(loaded)
 
 
 def _with_refusal_said(message: Any) -> Any:
