@@ -278,9 +278,6 @@ def test_what_the_response_repeats_says_that_nothing_is_stored() -> None:
 # Refused
 
 
-ORPHAN = {"type": "function_call_output", "call_id": "c9", "output": ""}
-
-
 @pytest.mark.parametrize(
     ("fields", "param", "words"),
     [
@@ -323,7 +320,6 @@ ORPHAN = {"type": "function_call_output", "call_id": "c9", "output": ""}
         ({"input": [{"type": "function_call", "name": "read", "arguments": "{}"}]}, "input[0].call_id", "text"),
         ({"input": [CALL | {"arguments": {}}]}, "input[0].arguments", "text"),
         ({"input": [CALL, RESULT | {"output": None}]}, "input[1].output", "text or a list"),
-        ({"input": [message("Hi"), CALL, ORPHAN], "instructions": "x"}, "input[2]", "whole conversation"),
         ({"input": [{"type": "reasoning", "summary": ["x"]}]}, "input[0].summary[].text", "text"),
         ({"tools": READ}, "tools", "a list"),
         ({"tools": ["read"]}, "tools[0]", "give a function"),

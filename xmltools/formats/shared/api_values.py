@@ -70,7 +70,8 @@ def read_arguments(text: str, name: str, report: Report, index: int) -> tuple[di
 
     Returns the arguments, none if the text holds no object, and what is to be kept: the text under "arguments", if it
     is not what would be written. It is read as arguments in replies are: also a Python literal, and JSON in a string of
-    JSON. What is repaired is reported as `mended_arguments`, what cannot be read as `invalid_arguments`. Text without anything in it is no arguments, and no mistake.
+    JSON. What is repaired is reported as `mended_arguments`, what cannot be read as `invalid_arguments`. Text
+    without anything in it is no arguments, and no mistake.
     """
     arguments, code, problem = _read(text)
     if code:

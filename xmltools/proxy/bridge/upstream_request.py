@@ -5,7 +5,7 @@ completions have them, and the chat template of the upstream writes them.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
@@ -49,8 +49,9 @@ def upstream_messages(incoming: Incoming, tools: list[Tool], settings: Settings)
     Raises Refusal for a conversation or tools that can't be written so.
     """
     conversation = incoming.conversation.with_messages(map(_with_breaks, incoming.conversation))
+    conversation = conversation.with_messages(map(_with_names, conversation))
     if settings.prompt == "upstream":
-        messages = [_without_reasoning(each) for each in in_order_of_calls(conversation)]
+        messages = [_without_reasoning(each) for each in _with_orphans_told(in_order_of_calls(conversation))]
         # An engine that is asked for `required` makes the model write JSON that is in no dialect, or refuses it.
         is_required = bool(tools) and incoming.choice.mode == "required"
         return _dumped(_with_instructions(messages, ENGLISH.required_call if is_required else ""), incoming)
@@ -107,6 +108,42 @@ def _with_breaks(message: Message) -> Message:
         for part, after in pairwise((*message.parts, None))
     ]
     return message.model_copy(update={"parts": tuple(parts)})
+
+
+def _with_names(message: Message) -> Message:
+    """Return a message with a name for the tool of each result whose call is not there, and tells none."""
+    if all(result.name for result in message.results):
+        return message
+    parts = (
+        part.model_copy(update={"name": _UNKNOWN}) if isinstance(part, ToolResult) and not part.name else part
+        for part in message.parts
+    )
+    return message.model_copy(update={"parts": tuple(parts)})
+
+
+_UNKNOWN = "unknown"
+
+
+def _with_orphans_told(messages: list[Message]) -> Iterator[Message]:
+    """Yield the messages with results whose calls are not there as words of the user: chat completions have no place
+    for them, and many chat templates and servers refuse them."""
+    known: set[str] = set()
+    for message in messages:
+        known.update(call.id for call in message.calls)
+        own = tuple(result for result in message.results if result.call_id in known)
+        if len(own) == len(message.results):
+            yield message
+            continue
+        if own:
+            yield message.model_copy(update={"parts": own})
+        told: list[Part] = []
+        for part in message.parts:
+            if not isinstance(part, ToolResult):
+                told.append(part)
+            elif part.call_id not in known:
+                content = (Text(text=part.content),) if isinstance(part.content, str) else part.content
+                told += [Text(text=f"Result of the tool {part.name}, whose call is not shown:\n\n"), *content]
+        yield Message(role="user", parts=tuple(told))
 
 
 def _without_reasoning(message: Message) -> Message:
