@@ -4,6 +4,7 @@ completions have them, and the chat template of the upstream writes them.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
@@ -21,7 +22,8 @@ from xmltools.proxy.bridge.requests.incoming import Incoming
 from xmltools.proxy.bridge.result_marks import begins_result
 from xmltools.proxy.bridge.settings import Settings
 from xmltools.render import ENGLISH, render_instructions
-from xmltools.render.marks import turn_marks
+from xmltools.render.marks import marks_beside, turn_marks
+from xmltools.render.prompt_sentences import neutral_line
 from xmltools.render.writable import refuse_foreign
 from xmltools.tools import Tool
 from xmltools.tools.schema import find_problems
@@ -54,7 +56,8 @@ def upstream_messages(incoming: Incoming, tools: list[Tool], settings: Settings)
         messages = [_without_reasoning(each) for each in _with_orphans_told(in_order_of_calls(conversation))]
         # An engine that is asked for `required` makes the model write JSON that is in no dialect, or refuses it.
         is_required = bool(tools) and incoming.choice.mode == "required"
-        return _dumped(_with_instructions(messages, ENGLISH.required_call if is_required else ""), incoming)
+        told = "\n\n".join(filter(None, (_more_tools(incoming, tools, settings), ENGLISH.required_call * is_required)))
+        return _dumped(_with_instructions(messages, told), incoming)
     try:
         conversation = _without_tokens(conversation, incoming.tools, settings.dialect)
         conversation = _defused(conversation, settings.dialect)
@@ -230,14 +233,31 @@ def _instructions(incoming: Incoming, tools: list[Tool], settings: Settings) -> 
     if not tools:
         return ""
     required = incoming.choice.mode == "required"
-    return render_instructions(
-        tools,
+    more, deferred = _more_tools(incoming, tools, settings), incoming.deferred(tools)
+    instructions = render_instructions(
+        [tool for tool in tools if tool not in deferred],
         style=settings.style,
         parallel_tool_calls=incoming.parallel and not incoming.choice.named,
         tool_choice="required" if required else "auto",
         server_names=settings.server_names,
         dialect=settings.dialect,
     )
+    return f"{instructions}\n\n{more}" if more else instructions
+
+
+def _more_tools(incoming: Incoming, tools: list[Tool], settings: Settings) -> str:
+    """Return what the model is told of tools that the client defers: a line for each."""
+    deferred = incoming.deferred(tools)
+    if not deferred:
+        return ""
+    marks = marks_beside(tools, named(settings.dialect))
+    # As JSON, since some dialects' calls begin with no more than a brace.
+    abouts = [json.dumps(tool.description.strip().partition("\n")[0][:200], ensure_ascii=False) for tool in deferred]
+    lines = (neutral_line(f"- {tool.name}: {about}", marks) for tool, about in zip(deferred, abouts, strict=True))
+    return "\n".join([_MORE_TOOLS, *lines])
+
+
+_MORE_TOOLS = "There are more tools, whose arguments are not told here. Find out about them before you call one:"
 
 
 def _with_instructions(messages: list[Message], instructions: str) -> list[Message]:
@@ -280,7 +300,8 @@ def upstream_body(
         return body
     is_asked_not_to_read = False
     if settings.prompt == "upstream":
-        body["tools"] = [_definition(tool) for tool in tools]
+        deferred = incoming.deferred(tools)
+        body["tools"] = [_definition(tool) for tool in tools if tool not in deferred]
         is_asked_not_to_read = settings.upstream_tool_choice == "none"
         if is_asked_not_to_read:
             body["tool_choice"] = "none"

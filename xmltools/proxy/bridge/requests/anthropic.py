@@ -64,7 +64,7 @@ def read_messages_request(body: Mapping[str, Any], *, strict: bool = False) -> I
     Raises Refusal for what is malformed, or can't be honoured.
     """
     notes = Notes(strict)
-    tools = read_tools(body.get("tools"), lambda definition, at: _tool(definition, at, notes))
+    tools = read_tools(body.get("tools"), lambda definition, at: _tool(definition, at, notes), notes)
     choice, parallel = _choice(body.get("tool_choice"))
     fields = _fields(body, notes, bool(choice.of(tools)))
     if body.get("max_tokens") is not None:
@@ -219,6 +219,9 @@ def _plain(block: Any, at: str, notes: Notes) -> list[Any]:
         return [_with_plain(block, f"{at}.", notes)]
     if kind in _BLOCKS:
         return [block]
+    if kind == "tool_reference" and isinstance(block.get("tool_name"), str):
+        notes.deferred.discard(block["tool_name"])
+        return [{"type": "text", "text": f"Found, and from now on among your tools: {block['tool_name']}\n"}]
     notes.ignore(f"messages.{kind}", "blocks of this type can't be read here; leave it out", at)
     return []
 

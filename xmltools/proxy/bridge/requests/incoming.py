@@ -32,14 +32,15 @@ class Notes:
     """What a request asks for that is passed over here; if `strict`, it is refused instead.
 
     `fields` are names of fields, `tools` types of tools, in the order of the request; `warnings` say which tools can't
-    be read, and why. `bad_arguments`: calls of the history whose arguments are no JSON object; the model sees them
-    without any.
+    be read, and why. `deferred` are names of tools that the client wants to be told of in a line only, until they are
+    found. `bad_arguments`: calls of the history whose arguments are no JSON object; the model sees them without any.
     """
 
     strict: bool = False
     fields: list[str] = field(default_factory=list)
     tools: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    deferred: set[str] = field(default_factory=set)
     bad_arguments: int = 0
 
     def take(self, issues: Iterable[Issue]) -> None:
@@ -115,6 +116,12 @@ class Incoming:
     """The types of tools that the client knows by their type, for the names that the model knows."""
     notes: Notes = field(default_factory=Notes)
 
+    def deferred(self, tools: list[Tool]) -> list[Tool]:
+        """Return the tools of which the model is told in a line only: those that nobody has found or called yet."""
+        deferred = self.notes.deferred.difference(call.name for call in self.conversation.calls)
+        found = [tool for tool in tools if tool.name in deferred and not self.choice.named]
+        return found if len(found) < len(tools) else []
+
     def is_barred(self, error: CallError) -> bool:
         """Return whether a call failed only since tool_choice leaves its tool out."""
         if error.code is not Code.UNKNOWN_TOOL or self.choice.names is None:
@@ -159,7 +166,7 @@ def fields_of(body: Mapping[str, Any], known: frozenset[str], refused: Mapping[s
     return {name: value for name, value in body.items() if name not in known and name not in refused}
 
 
-def read_tools(definitions: Any, read: Callable[[Any, str], Tool | None]) -> list[Tool]:
+def read_tools(definitions: Any, read: Callable[[Any, str], Tool | None], notes: Notes) -> list[Tool]:
     """Return the tools of a request. `read` takes a definition and its place, and returns None for one left out.
 
     Raises Refusal for what is no list of definitions, as `read` does, and for two tools of one name.
@@ -168,6 +175,7 @@ def read_tools(definitions: Any, read: Callable[[Any, str], Tool | None]) -> lis
         return []
     listed = expect(definitions, list, "tools", "a list", refusal)
     tools = [read(each, f"tools[{number}]") for number, each in enumerate(listed)]
+    notes.deferred |= {tool.name for tool, each in zip(tools, listed, strict=True) if tool and is_deferred(each)}
     return check_tools([tool for tool in tools if tool is not None])
 
 
@@ -175,8 +183,13 @@ def read_tool(definition: Any, at: str, notes: Notes) -> Tool | None:
     """Return the tool of a definition, mended where only one thing can be meant, and None for one that can't be read:
     it is left out, so that the others can be used.
 
-    Raises Refusal with the place for one without a name, and for any that can't be read if it is to be strict.
+    So is one that only code of the provider may call. Raises Refusal with the place for one without a name, and for any
+    that is left out if it is to be strict.
     """
+    callers = _inner(definition).get("allowed_callers")
+    if isinstance(callers, list) and callers and "direct" not in callers:
+        notes.leave_out(at, "code_only", "only code may call this tool, and none is run here; allow direct calls")
+        return None
     try:
         return _tool_of(definition)
     except XMLToolsError as error:
@@ -186,7 +199,7 @@ def read_tool(definition: Any, at: str, notes: Notes) -> Tool | None:
             notes.fields += [f"tools.{word}" for word in dict.fromkeys(words)]
             notes.warnings.append(f"{at}: {error}; it was mended")
             return tool
-        if notes.strict or not _has_name(definition):
+        if notes.strict or not (isinstance(name := _inner(definition).get("name"), str) and name):
             raise Refusal(f"{at}: {error}", param=at, code="invalid_tool") from None
         notes.tools.append(UNREADABLE)
         notes.warnings.append(f"{at}: {error}; the tool was left out")
@@ -199,9 +212,14 @@ def _tool_of(definition: Any) -> Tool:
     return tool
 
 
-def _has_name(definition: Any) -> bool:
+def _inner(definition: Any) -> Mapping[str, Any]:
     inner = definition.get("function", definition) if isinstance(definition, Mapping) else None
-    return isinstance(inner, Mapping) and bool(inner.get("name")) and isinstance(inner["name"], str)
+    return inner if isinstance(inner, Mapping) else {}
+
+
+def is_deferred(definition: Any) -> bool:
+    """Return whether the model is to be told of a tool by its name, and more only if it is found."""
+    return _inner(definition).get("defer_loading") is True
 
 
 def check_tools(tools: list[Tool]) -> list[Tool]:

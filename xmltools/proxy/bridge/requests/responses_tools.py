@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from xmltools.proxy.bridge.requests.client_tools import openai_client_tool, read_custom_tool
-from xmltools.proxy.bridge.requests.incoming import Notes, check_tools, read_tool
+from xmltools.proxy.bridge.requests.incoming import Notes, check_tools, is_deferred, read_tool
 from xmltools.proxy.bridge.requests.responses_fields import Object, list_in, refusal, text_in
 from xmltools.tools import Tool
 
@@ -42,7 +42,11 @@ class Toolbox:
 
     def read(self, definitions: list[Any]) -> None:
         """Read the tools of a request. Raises Refusal for one that can't be taken, and for two of one name."""
-        alone = [tool for number, each in enumerate(definitions) for tool in self._alone(each, f"tools[{number}]")]
+        alone: list[Tool] = []
+        for number, each in enumerate(definitions):
+            found = list(self._alone(each, f"tools[{number}]"))
+            self.notes.deferred.update(tool.name for tool in found if is_deferred(each))
+            alone += found
         self._tools = {tool.name: tool for tool in check_tools(alone)}
         for number, each in enumerate(definitions):
             if isinstance(each, dict) and each.get("type") == "namespace":
@@ -59,6 +63,7 @@ class Toolbox:
             for tool in self._alone(each, place):
                 self._tools.setdefault(tool.name, tool)
                 names.append(tool.name)
+        self.notes.deferred -= set(names)
         return names
 
     def name(self, source: Object, at: str = "") -> str:
@@ -136,6 +141,8 @@ class Toolbox:
                 group_names[tool.name] = written
                 self.namespaces[written] = (space, tool.name)
                 self._tools[written] = renamed
+                if anew and is_deferred(each):
+                    self.notes.deferred.add(written)
                 if each["type"] == "custom":
                     self.custom.add(written)
             names.append(written)
