@@ -119,6 +119,20 @@ def test_in_a_namespace_the_others_stay() -> None:
     assert exchange.warnings[0].startswith("tools[0].tools[0]: ")
 
 
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/responses"])
+def test_it_is_not_missed_among_those_that_a_choice_allows(path: str) -> None:
+    def choice(*names: str) -> dict[str, Any]:
+        allowed = {"mode": "required", "tools": [{"type": "function", "name": name} for name in names]}
+        return {"type": "allowed_tools", **allowed}
+
+    body = {**BODIES[path], "tools": beside(path, DANGLING)}
+    exchange = Exchange(APIS[path], {**body, "tool_choice": choice("broken", "write")})  # type: ignore[arg-type]
+    assert [tool.name for tool in exchange.turn.tools] == ["write"] and exchange.turn.must_call
+    for wrong in (choice("broken"), choice("write", "other")):
+        with pytest.raises(Refusal, match=r"tool_choice: .*tool"):
+            Exchange(APIS[path], {**body, "tool_choice": wrong})  # type: ignore[arg-type]
+
+
 def test_one_without_a_name_is_refused() -> None:
     with pytest.raises(Refusal, match=r"tools\[0\]: expected a tool definition"):
         Exchange("chat", {**BODIES["/v1/chat/completions"], "tools": [{"type": "function", "function": {}}]})

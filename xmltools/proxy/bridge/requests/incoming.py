@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -32,14 +32,16 @@ class Notes:
     """What a request asks for that is passed over here; if `strict`, it is refused instead.
 
     `fields` are names of fields, `tools` types of tools, in the order of the request; `warnings` say which tools can't
-    be read, and why. `deferred` are names of tools that the client wants to be told of in a line only, until they are
-    found. `bad_arguments`: calls of the history whose arguments are no JSON object; the model sees them without any.
+    be read, and why, `left_out` are the names of functions that the model can't call. `deferred` are those of tools
+    that the client wants to be told of in a line only, until they are found. `bad_arguments`: calls of the history
+    whose arguments are no JSON object; the model sees them without any.
     """
 
     strict: bool = False
     fields: list[str] = field(default_factory=list)
     tools: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    left_out: set[str] = field(default_factory=set)
     deferred: set[str] = field(default_factory=set)
     bad_arguments: int = 0
 
@@ -84,9 +86,16 @@ class Choice:
                 raise Refusal(
                     f"tool_choice: there is no tool {name!r:.80} among the tools; {there:.400}", param="tool_choice"
                 )
-        if self.mode == "required" and not tools:
+        found = tools if self.names is None else [tool for tool in tools if tool.name in self.names]
+        if self.mode == "required" and not found:
             raise Refusal("tool_choice: a call is required, but there are no tools; send tools", param="tool_choice")
-        return tools if self.names is None else [tool for tool in tools if tool.name in self.names]
+        return found
+
+    def without(self, left_out: Collection[str]) -> Choice:
+        """Return the choice without tools that were left out, if it only allows them."""
+        if self.named or self.names is None:
+            return self
+        return replace(self, names=tuple(name for name in self.names if name not in left_out))
 
 
 @dataclass(slots=True)
@@ -186,9 +195,11 @@ def read_tool(definition: Any, at: str, notes: Notes) -> Tool | None:
     So is one that only code of the provider may call. Raises Refusal with the place for one without a name, and for any
     that is left out if it is to be strict.
     """
-    callers = _inner(definition).get("allowed_callers")
+    inner = _inner(definition)
+    callers, name = inner.get("allowed_callers"), inner.get("name")
     if isinstance(callers, list) and callers and "direct" not in callers:
         notes.leave_out(at, "code_only", "only code may call this tool, and none is run here; allow direct calls")
+        notes.left_out.add(str(name))
         return None
     try:
         return _tool_of(definition)
@@ -199,9 +210,10 @@ def read_tool(definition: Any, at: str, notes: Notes) -> Tool | None:
             notes.fields += [f"tools.{word}" for word in dict.fromkeys(words)]
             notes.warnings.append(f"{at}: {error}; it was mended")
             return tool
-        if notes.strict or not (isinstance(name := _inner(definition).get("name"), str) and name):
+        if notes.strict or not isinstance(name, str) or not name:
             raise Refusal(f"{at}: {error}", param=at, code="invalid_tool") from None
         notes.tools.append(UNREADABLE)
+        notes.left_out.add(name)
         notes.warnings.append(f"{at}: {error}; the tool was left out")
         return None
 

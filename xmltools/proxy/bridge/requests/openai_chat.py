@@ -48,7 +48,7 @@ def read_chat_request(body: Mapping[str, Any], *, strict: bool = False) -> Incom
     notes = Notes(strict)
     custom: set[str] = set()
     tools = read_tools(body.get("tools"), lambda definition, at: _tool(definition, at, notes, custom), notes)
-    choice = _choice(body.get("tool_choice"))
+    choice = _choice(body.get("tool_choice")).without(notes.left_out)
     fields = fields_of(body, _KNOWN, {**_REFUSED, **(_WITH_TOOLS if choice.of(tools) else {})})
     _check_format(fields, choice.of(tools))
     options = body.get("stream_options") or {}
