@@ -110,7 +110,7 @@ def declare_serve(parser: argparse.ArgumentParser) -> None:
         "--strict-requests",
         action="store_true",
         help="refuse what would be passed over: unknown fields of the Messages and Responses APIs, and tools that only "
-        "the provider runs. Chat completions go to the upstream with all their fields",
+        "the provider runs or that can't be read. Chat completions go to the upstream with all their fields",
     )
     add("--require-key-env", metavar="NAME", help="clients must send the key in this environment variable")
     add("--upstream-key-env", metavar="NAME", help="the upstream gets the key in this environment variable")

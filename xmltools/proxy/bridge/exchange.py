@@ -158,6 +158,11 @@ class Exchange:
         return self._settings
 
     @property
+    def warnings(self) -> list[str]:
+        """What is wrong with tools of the request, in words, which may quote it."""
+        return self._incoming.notes.warnings
+
+    @property
     def turn(self) -> Turn:
         """What `request` asks the model, as data."""
         must_call = self._incoming.choice.mode == "required"

@@ -18,7 +18,8 @@ class Stats:
     up. `foreign`: calls in other notations, which stayed text. `unread`: the notation of one that called one of the
     client's tools and stayed text to the end; empty if there was none. `again`: why replies were sent back.
     `bad_arguments`: calls of the history that the model sees without arguments, as theirs are no JSON object. `ignored`
-    are the names of fields of the request that were passed over, `left_out` the types of such tools.
+    are the names of fields of the request that were passed over, `left_out` the types of such tools, and "unreadable"
+    for each that can't be read.
     """
 
     model: str = ""
