@@ -166,7 +166,7 @@ def test_texts_that_become_one_have_a_line_break_between_them(settings: Settings
         {"role": "user", "content": texts("four")},
         {"role": "system", "content": texts("Five.", "Six.")},
     ]
-    reminder = "<system-reminder>\nFive.\nSix.\n</system-reminder>"
+    reminder = "<system-message>\nFive.\nSix.\n</system-message>"
     asked = anthropic(system=texts("Be good.", "Be brief."), messages=history)
     system, *rest = Exchange("messages", asked, settings).request["messages"]
     assert system["content"].startswith("Be good.\nBe brief.")

@@ -172,7 +172,7 @@ def test_what_the_system_says_later_is_told_by_the_user_as_many_templates_want()
     [system, user] = Exchange("messages", CLAUDE_CODE).request["messages"]
     assert (system["role"], user["role"]) == ("system", "user")
     assert "You are an agent." in system["content"] and "none" not in system["content"]
-    assert user["content"].endswith("<system-reminder>\nThe agents are: none.\n</system-reminder>")
+    assert user["content"].endswith("<system-message>\nThe agents are: none.\n</system-message>")
 
 
 @pytest.mark.parametrize(

@@ -277,8 +277,9 @@ def stops_of(value: Any, name: str) -> tuple[str, ...]:
 def system_first(conversation: Conversation) -> Conversation:
     """Return the conversation with one message of the system, at its start, which is all that many templates take.
 
-    What it says later becomes a message of the user, in a tag by which the agents themselves mark reminders; between a
-    call and its results it comes after these. Users can't write that tag: in their own words it is no tag.
+    What it says later becomes a message of the user, in a tag of ours; between a call and its results it comes after
+    these. Users can't write that tag: in their own words it is no tag. It is not the one by which agents mark reminders
+    in what users say (`<system-reminder>`), which stays as it is.
     """
     first: list[Message] = []
     messages: list[Message] = []
@@ -288,7 +289,7 @@ def system_first(conversation: Conversation) -> Conversation:
             if not messages:
                 first.append(message)
             elif said := "\n".join(part.text.strip() for part in message.parts if isinstance(part, Text)):
-                text = f"<{_REMINDER}>\n{said}\n</{_REMINDER}>"
+                text = f"<{_FRAME}>\n{said}\n</{_FRAME}>"
                 waiting.append(Message(role="user", parts=(Text(text=text),)))
         elif message.results:
             messages.append(_defused(message))
@@ -301,8 +302,8 @@ def system_first(conversation: Conversation) -> Conversation:
     return conversation.with_messages([*first, *messages, *waiting])
 
 
-_REMINDER = "system-reminder"
-_FORGED = re.compile(rf"<(?=[\s/]*{_REMINDER})", re.IGNORECASE)
+_FRAME = "system-message"
+_FORGED = re.compile(rf"<(?=[\s/]*{_FRAME})", re.IGNORECASE)
 
 
 def _defused(message: Message) -> Message:
