@@ -8,7 +8,7 @@ import pytest
 
 import xmltools as xt
 from xmltools.formats import FORMATS
-from xmltools.formats.shared.finish_reasons import FINISH_REASONS
+from xmltools.models.finish_reasons import FINISH_REASONS
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "read", "arguments": "{}"}}
 

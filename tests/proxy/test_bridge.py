@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 from collections.abc import Iterator
 from random import Random
 from typing import Any
@@ -165,7 +166,7 @@ def test_texts_that_become_one_have_a_line_break_between_them(settings: Settings
         {"role": "user", "content": texts("four")},
         {"role": "system", "content": texts("Five.", "Six.")},
     ]
-    reminder = "<system-reminder>\nFive.\nSix.\n</system-reminder>"
+    reminder = "<system-message>\nFive.\nSix.\n</system-message>"
     asked = anthropic(system=texts("Be good.", "Be brief."), messages=history)
     system, *rest = Exchange("messages", asked, settings).request["messages"]
     assert system["content"].startswith("Be good.\nBe brief.")
@@ -186,8 +187,10 @@ def test_a_request_without_tools_is_left_alone() -> None:
 def test_history_is_text_even_if_no_tool_may_be_called() -> None:
     exchange = Exchange("chat", chat(tool_choice="none", stop="x"))
     assert exchange.request["messages"] == USER and exchange.request["stop"] == ["x"]
-    body = exchange.answer(completion(call()))
-    assert body is not None and body["choices"][0]["message"]["content"] == call()
+    body = exchange.answer(completion(f"Hm. {call()} I see.\n```\n{call()}\n```"))
+    assert body is not None and body["choices"][0]["message"]["content"] == (
+        f"Hm. \n\nThe call of read was not made: no tool may be called now (tool_choice). I see.\n```\n{call()}\n```"
+    )
 
 
 def test_only_the_tools_that_may_be_called_are_described() -> None:
@@ -335,7 +338,7 @@ def test_reasoning_may_stay_in_the_text() -> None:
 
 
 def test_reasoning_in_the_text_ends_behind_its_last_word() -> None:
-    exchange = Exchange("chat", chat(stream=True, stop=["END"]), Settings(split_reasoning=False))
+    exchange = Exchange("chat", chat(stream=True, stop=["END"]), Settings(split_reasoning=False, retries=0))
     made = deltas(stream(exchange, said({"reasoning_content": "in the E"})))
     assert made["content"] == "<think>in the E</think>"
 
@@ -516,7 +519,7 @@ def test_a_call_in_another_notation_is_sent_back(streams: bool) -> None:
         FOREIGN.replace("read", "unknown"),
         f"```json\n{FOREIGN}\n```",
         f"`{FOREIGN}`",
-        f"<think>{FOREIGN}</think>",
+        f"<think>{FOREIGN}</think>No.",
         f"{FOREIGN}\n{call()}",
     ],
     ids=["cut", "unknown", "fenced", "code", "reasoning", "call"],
@@ -748,11 +751,6 @@ def test_no_chunk_of_an_upstream_raises(chunk: Any) -> None:
         ("messages", anthropic(messages=[]), "messages: expected a list of at least one message, got an empty list"),
         ("chat", chat(messages=[{"role": "wizard"}]), "messages: message 0"),
         ("chat", chat(tools=[7]), "tools[0]: expected a tool definition"),
-        (
-            "chat",
-            chat(tools=[{"type": "function", "function": {"name": "f", "parameters": {"type": "strin"}}}]),
-            "#/type",
-        ),
         ("chat", chat(tools=[TOOLS[0], TOOLS[0]]), "there are two of the name 'read'"),
         ("chat", chat(tool_choice="must"), "tool_choice: expected"),
         ("chat", chat(tool_choice={"type": "function", "function": {"name": "x"}}), "there is no tool 'x'"),
@@ -847,7 +845,12 @@ def test_an_empty_finish_reason_is_none() -> None:
         ("stop_sequence", "tool_calls"),
         ("function_call", "tool_calls"),
         ("max_tokens", "length"),
-        ("abort", "abort"),
+        ("finish_reason_stop", "tool_calls"),
+        ("STOP", "tool_calls"),
+        ("model_length", "length"),
+        ("abort", "length"),
+        ("refusal", "content_filter"),
+        ("doom_loop", "tool_calls"),
     ],
 )
 def test_finish_reasons_of_other_servers_are_put_into_openais_words(reason: str, kept: str) -> None:
@@ -940,7 +943,69 @@ def test_many_lines_of_an_event_are_read_in_linear_time_and_within_the_limit() -
             decoder.feed(b"data:\n" * 2**20)
 
 
-@pytest.mark.parametrize("reason", ["length", "content_filter"])
+CUT_OFF = [
+    "length",
+    "max_tokens",
+    "MAX_TOKENS",
+    "model_length",
+    "model_context_window_exceeded",
+    "content_filter",
+    "refusal",
+    "abort",
+    "error",
+    "timeout",
+    "cancelled",
+    "network_error",
+    "insufficient_system_resource",
+    "doom_loop",
+]
+WHOLE = [
+    "stop",
+    "eos",
+    "eos_token",
+    "stop_token",
+    "end",
+    "end_turn",
+    "stop_sequence",
+    "tool_call",
+    "tool_calls",
+    "tool_use",
+    "function_call",
+    "complete",
+    "completed",
+    "normal",
+    "finish_reason_stop",
+    "STOP",
+]
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+@pytest.mark.parametrize("api", ["chat", "messages", "responses"])
+def test_an_unfinished_call_is_only_made_where_the_reply_is_whole(api: str, is_stream: bool):
+    """A reason that nobody knows completes none either; in what clients get, each reason is one of their API's."""
+    told = {}
+    for reason in (*CUT_OFF, *WHOLE):
+        reply = [{"choices": [{"index": 0, "delta": {"content": call()[:-7]}, "finish_reason": reason}]}]
+        if not is_stream:
+            reply = [{"choices": [{"message": {"content": call()[:-7]}, "finish_reason": reason}]}]
+        told[reason] = said_to(api, reply, streams=is_stream, retries=0)
+    calls = re.compile(r'"type": ?"(tool_use|function_call)"|"tool_calls": ?\[')
+    assert [reason for reason in told if calls.search(told[reason])] == WHOLE
+    for reason in (*CUT_OFF, *WHOLE):
+        assert not re.search(f'(reason|status)": ?"{reason}"', told[reason]) or reason in REASONS_OF[api], (
+            reason,
+            told[reason],
+        )
+
+
+REASONS_OF = {
+    "chat": ("stop", "length", "tool_calls", "content_filter"),
+    "messages": ("end_turn", "max_tokens", "tool_use", "refusal"),
+    "responses": ("content_filter", "completed"),
+}
+
+
+@pytest.mark.parametrize("reason", ["length", "content_filter", "abort", "doom_loop"])
 @pytest.mark.parametrize(
     ("dialect", "said"),
     [
@@ -958,3 +1023,33 @@ def test_a_call_whose_end_is_not_certain_is_none_where_the_reply_was_cut_off(dia
         whole = Exchange("chat", chat(), Settings(dialect=dialect, retries=0, live_arguments=live))
         body = whole.answer({"choices": [{"message": {"content": said}, "finish_reason": "stop"}]})
         assert body is not None and len(body["choices"][0]["message"]["tool_calls"]) == 1
+
+
+FENCED = [
+    ("Now:\n```xml\n{}\n```", "Now:\n"),
+    ("Now:\n\n~~~\n{}\n{}\n~~~\nThat is all.", "Now:\n\n\nThat is all."),
+    ("```\nls\n```\nNow:\n```\n{}\n```", "```\nls\n```\nNow:\n"),
+    ("Now:\n```\nls\n```", "Now:\n```\nls\n```"),
+    ("Now `a` and `{}`.", "Now `a` and `" + call() + "`."),
+    ("```\nls\n```\n{}", "```\nls\n```\n"),
+    ("{}\n```\nls\n```", "\n```\nls\n```"),
+]
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(("reply", "text"), FENCED)
+def test_no_empty_fence_is_left_of_one_around_calls(reply: str, text: str, seed: int) -> None:
+    said = reply.replace("{}", call())
+    made = deltas(stream(Exchange("chat", chat(stream=True)), said, seed=seed))
+    body = Exchange("chat", chat()).answer(completion(said))
+    assert body is not None
+    assert (made["content"], body["choices"][0]["message"]["content"]) == (text, text)
+    assert bool(made["calls"]) == ("{}" in reply and "`{}`" not in reply)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_text_with_fences_and_without_calls_stays_as_it_is(seed: int) -> None:
+    rng = Random(seed)
+    said = "a" + "".join(rng.choices(["```", "``", "`", "~~~", "~", "\n", " ", "xml", "x" * 50], k=30)) + "."
+    made = deltas(stream(Exchange("chat", chat(stream=True)), said, seed=seed))
+    assert (made["content"], made["calls"]) == (said, [])

@@ -245,7 +245,6 @@ def test_what_a_call_leaves_open_is_not_in_it_when_it_is_told_again() -> None:
         ({"type": "shell_call_output", "call_id": "s1", "output": [{"stdout": 3}]}, "input[0].output[0].stdout"),
         ({"type": "shell_call_output", "call_id": "s1", "output": [{"outcome": 3}]}, "input[0].output[0].outcome"),
         ({"type": "apply_patch_call_output", "call_id": ["s1"], "status": "failed"}, "input[0].call_id"),
-        ({"type": "apply_patch_call_output", "call_id": "p9", "status": "failed"}, "input[0]"),
     ],
 )
 def test_an_item_that_is_none_is_refused_with_its_place(item: dict[str, Any], param: str) -> None:

@@ -172,7 +172,7 @@ def test_what_the_system_says_later_is_told_by_the_user_as_many_templates_want()
     [system, user] = Exchange("messages", CLAUDE_CODE).request["messages"]
     assert (system["role"], user["role"]) == ("system", "user")
     assert "You are an agent." in system["content"] and "none" not in system["content"]
-    assert user["content"].endswith("<system-reminder>\nThe agents are: none.\n</system-reminder>")
+    assert user["content"].endswith("<system-message>\nThe agents are: none.\n</system-message>")
 
 
 @pytest.mark.parametrize(
@@ -594,18 +594,19 @@ def test_a_choice_may_name_a_namespace(choice: dict[str, Any], names: list[str])
         (space("a", {"type": "web_search"}), "tools[0].tools[0]", "function and custom"),
         ({"type": "namespace", "tools": []}, "tools[0].name", "text"),
         ({"type": "namespace", "name": "a", "tools": "all"}, "tools[0].tools", "a list"),
-        (
-            space("a", {"type": "function", "name": "x", "parameters": {"type": "objekt"}}),
-            "tools[0].tools[0]",
-            "objekt",
-        ),
-        (space("a" * 250, function("look_here")), "tools[0].tools[0]", "256"),
     ],
 )
 def test_a_namespace_that_is_none_is_refused_with_its_place(tool: dict[str, Any], param: str, words: str) -> None:
     with pytest.raises(Refusal, match=words) as refused:
         Exchange("responses", asked(tool))
     assert refused.value.param == param
+
+
+def test_a_tool_whose_name_is_too_long_with_its_namespace_is_left_out() -> None:
+    body = asked(space("a" * 250, function("look_here")))
+    assert Exchange("responses", body).warnings[0].startswith("tools[0].tools[0]: ")
+    with pytest.raises(Refusal, match="256"):
+        Exchange("responses", body, STRICT)
 
 
 # Tools that the client finds

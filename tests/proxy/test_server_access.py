@@ -107,6 +107,55 @@ def test_pages_of_an_origin_that_was_allowed_may_ask() -> None:
     assert other.status_code == 403
 
 
+@pytest.mark.parametrize("path", ["/healthz", *PATHS])
+def test_pages_of_other_sites_may_not_ask_even_where_browsers_name_no_origin(path: str) -> None:
+    told = {"sec-fetch-site": "cross-site"}
+    with world(Upstream(make=echo)) as it:
+        response = it.client.get(path, headers=told)
+        link = it.client.get("/playground", headers={**told, "sec-fetch-mode": "navigate"})
+        own = it.client.get("/healthz", headers={"sec-fetch-site": "same-origin"})
+        typed = it.client.get("/healthz", headers={"sec-fetch-site": "none"})
+    assert response.status_code == 403 and not it.upstream.seen
+    assert response.json()["error"]["message"].startswith("web pages of other sites may not use this server")
+    assert link.status_code == own.status_code == typed.status_code == 200
+
+
+def test_pages_of_other_sites_may_ask_if_all_or_their_origin_may() -> None:
+    origin = "https://good.example"
+    with world(Upstream(make=echo), origins=(origin,)) as it:
+        named = it.client.get("/v1/models", headers={"sec-fetch-site": "cross-site", "origin": origin})
+        unnamed = it.client.get("/v1/models", headers={"sec-fetch-site": "cross-site"})
+    with world(Upstream(make=echo), origins=("*",)) as it:
+        anyone = it.client.get("/v1/models", headers={"sec-fetch-site": "cross-site"})
+    assert (named.status_code, unnamed.status_code, anyone.status_code) == (200, 403, 200)
+
+
+@pytest.mark.parametrize("path", ["/v1/files", "/v1/models", CHAT])
+@pytest.mark.parametrize("status", [200, 418])
+def test_an_upstream_lets_no_page_in(path: str, status: int) -> None:
+    headers = {"access-control-allow-origin": "*", "Access-Control-Allow-Credentials": "true", "x-own": "1"}
+    body = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}
+    with world(Upstream(as_json({"data": []}, status, **headers))) as it:
+        response = it.client.request("POST" if path == CHAT else "GET", path, json=body)
+    assert response.status_code == status
+    assert not [name for name in response.headers if name.startswith("access-control-")]
+
+
+@pytest.mark.parametrize("path", [*BODIES, "/v1/files", "/healthz"])
+def test_a_request_with_two_lengths_is_refused_and_nothing_behind_it_is_read(path: str) -> None:
+    behind = b"GET /v1/smuggled HTTP/1.1\r\nhost: localhost\r\n\r\n"
+    head = f"POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: 5\r\ntransfer-encoding: chunked\r\n\r\n"
+    with world(Upstream(make=echo)) as it:
+        host, port = it.url.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port)), timeout=PATIENCE) as connection:
+            connection.sendall(head.encode() + b"0\r\n\r\n" + behind)
+            data = b""
+            while piece := connection.recv(65536):  # ends, as the connection is closed
+                data += piece
+    assert data.startswith(b"HTTP/1.1 400 ") and data.count(b"HTTP/1.1") == 1
+    assert not it.upstream.seen
+
+
 @pytest.mark.parametrize("host", ["evil.example", "127.evil.example", "evil.example:80", "localhost.evil.example"])
 def test_a_foreign_name_that_points_at_this_machine_is_refused(host: str) -> None:
     with world(Upstream(), hosts=("private.example",)) as it:

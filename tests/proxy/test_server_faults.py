@@ -321,6 +321,32 @@ def test_a_client_that_waits_long_for_the_first_token_hears_that_we_are_here(pat
     assert b"write" in rest
 
 
+@apis
+def test_a_client_hears_that_we_are_here_while_a_call_is_held_that_goes_on_and_on(path: str) -> None:
+    heard = threading.Event()
+
+    def steps() -> Iterator[bytes]:
+        begin, end = CALL[:-40], CALL[-40:]
+        yield chunk(begin)
+        for _ in range(30_000):
+            if not heard.is_set():
+                yield chunk("more ")
+        yield from stream(end)
+
+    with (
+        world(Upstream(Answer(steps())), keepalive=0.02) as it,
+        it.client.stream("POST", path, json={**BODIES[path], "stream": True}) as response,
+    ):
+        beat = b"event: ping" if path == "/v1/messages" else b": keep-alive"
+        first, pieces = b"", response.iter_raw()
+        while first.count(beat) < 2:
+            first += next(pieces)
+        heard.set()
+        rest = b"".join(pieces)
+    assert b"a b.py" not in first
+    assert b"write" in rest and b"more more" in rest
+
+
 def test_an_error_behind_a_keep_alive_is_an_event() -> None:
     gate = Gate()
     with world(Upstream(as_json(REFUSAL, 429)), keepalive=0.02) as it:

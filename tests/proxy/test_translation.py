@@ -261,7 +261,7 @@ def test_where_a_process_is_killed_the_client_gets_an_error_and_the_next_one_an_
 
 
 def test_a_refusal_reads_the_same_wherever_it_was_found() -> None:
-    wrong = {"tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "strin"}}}]}
+    wrong = {"tools": [{"type": "function", "function": {"parameters": {"type": "strin"}}}]}
     with world(Upstream(), helpers=1) as it:
         short, long = it.post(**wrong), it.post(**wrong, **LONG)
         assert (short.status_code, short.json()) == (long.status_code, long.json())

@@ -19,6 +19,7 @@ from proxy.test_server_upstream import (
     Gate,
     Step,
     Upstream,
+    as_json,
     chunk,
     eventually,
     world,
@@ -28,6 +29,7 @@ from proxy.test_wire_facts import (
     CHAT,
     OPEN,
     apis,
+    asked,
     body_for,
     call,
     called,
@@ -171,3 +173,106 @@ def test_a_call_that_fails_behind_the_one_that_counts_is_not_sent_back() -> None
     sent = exchange.feed({"choices": [{"index": 0, "delta": {"content": call() + bad}}]})
     assert exchange.done and not exchange.next_turn()
     assert b'"finish_reason":"tool_calls"' in sent
+
+
+# Answers of several turns
+
+CACHED = {**USAGE, "prompt_tokens_details": {"cached_tokens": 4}, "completion_tokens_details": {"reasoning_tokens": 2}}
+BAD = call("<path>a.py</path><size>big</size>")
+
+
+def said(text: str, usage: Any = CACHED, *, streams: bool, rest: list[Step] | None = None) -> Answer:
+    told = f"data: {json.dumps({'choices': [], 'usage': usage})}\n\n".encode()
+    if streams:
+        return Answer([chunk(text), *(rest if rest is not None else [chunk(finish="stop"), told, DONE])])
+    choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+    return as_json({"id": "up", "object": "chat.completion", "choices": [choice], "usage": usage})
+
+
+def all_tokens_of(path: str, made: Any) -> dict[str, Any]:
+    usage = made.usage.model_dump()
+    if path == ANTHROPIC:
+        return {name: usage[f"{name}_tokens"] for name in ("input", "output", "cache_read_input")}
+    names = (
+        ("input_tokens", "output_tokens")
+        if path not in (CHAT, ANTHROPIC)
+        else (*("prompt_tokens", "completion_tokens"),)
+    )
+    details = usage[f"{names[0]}_details"]
+    return {"input": usage[names[0]], "output": usage[names[1]], "cache_read_input": details["cached_tokens"]}
+
+
+@apis
+@pytest.mark.parametrize("streams", [True, False])
+@pytest.mark.parametrize("tries", [1, 2])
+def test_the_usage_is_what_was_spent_in_all_turns(path: str, streams: bool, tries: int) -> None:
+    replies = [BAD, call()][-tries:]
+    with world(Upstream(*(said(each, streams=streams) for each in replies))) as it:
+        client, body = client_for(path, it.url), {**body_for(path), **(usage_asked(path) if streams else {})}
+        made = (streamed if streams else asked)(path, client, body)
+    assert called(path, made) == ["write"] and len(it.upstream.seen) == tries
+    # Anthropic's API does not count what was cached among the input.
+    taken = 7 if path == ANTHROPIC else 11
+    expected = {"input": taken * tries, "output": 7 * tries, "cache_read_input": 4 * tries}
+    assert all_tokens_of(path, made) == expected
+
+
+@apis
+@pytest.mark.parametrize("how", BREAKS)
+def test_what_goes_wrong_behind_a_rejected_call_keeps_nobody_from_the_next_try(path: str, how: str) -> None:
+    broken = said(BAD, streams=True, rest=[BREAKS[how](), *END])
+    with world(Upstream(broken, said(call(), streams=True))) as it:
+        since = time.monotonic()
+        made = streamed(path, client_for(path, it.url), {**body_for(path), **usage_asked(path)})
+        assert time.monotonic() - since < PATIENCE
+    assert called(path, made) == ["write"] and tokens_of(made) in ((11, 7), (7, 7))
+
+
+@apis
+def test_a_model_that_says_a_little_more_behind_a_rejected_call_is_heard_out(path: str) -> None:
+    broken = said(BAD, streams=True, rest=[chunk(" so."), *END])
+    with world(Upstream(broken, said(call(), streams=True))) as it:
+        made = streamed(path, client_for(path, it.url), {**body_for(path), **usage_asked(path)})
+    assert called(path, made) == ["write"] and tokens_of(made) in ((22, 14), (18, 14))
+
+
+@apis
+def test_a_model_that_goes_on_behind_a_rejected_call_is_left(path: str) -> None:
+    broken = said(BAD, streams=True, rest=[*[chunk(" and")] * 101, Gate(), *END])
+    with world(Upstream(broken, said(call(), streams=True))) as it:
+        made = streamed(path, client_for(path, it.url), {**body_for(path), **usage_asked(path)})
+        assert it.upstream.seen[0].left.wait(PATIENCE)
+    assert called(path, made) == ["write"] and tokens_of(made) in ((11, 7), (7, 7))
+
+
+@pytest.mark.parametrize("how", ["cut", "nonsense", "end"])
+def test_the_transport_adds_up_too(how: str) -> None:
+    rests: dict[str, list[Step] | None] = {"cut": [Cut()], "nonsense": [b"data: nonsense\n\n"], "end": None}
+    first = said(BAD, streams=True, rest=rests[how])
+    with (
+        running(Upstream(first, said(call(), streams=True))) as url,
+        httpx2.Client(transport=XMLToolsTransport()) as http,
+    ):
+        client = openai.OpenAI(base_url=f"{url}/v1", api_key="k", max_retries=0, http_client=http)
+        made = streamed(CHAT, client, {**body_for(CHAT), **usage_asked(CHAT)})
+    assert called(CHAT, made) == ["write"]
+    assert tokens_of(made) == ((22, 14) if how == "end" else (11, 7))
+
+
+def test_the_first_event_has_the_input_tokens_that_the_upstream_told_by_then() -> None:
+    exchange = Exchange("messages", {**body_for(ANTHROPIC), "stream": True})
+    exchange.feed({"choices": [], "usage": {**CACHED, "completion_tokens": 0}})
+    begun = exchange.feed({"choices": [{"index": 0, "delta": {"content": "Hi "}}]})
+    assert b'"usage":{"input_tokens":7,"output_tokens":0,"cache_read_input_tokens":4}' in begun
+
+
+def test_counts_that_only_one_turn_has_are_kept() -> None:
+    exchange = Exchange("chat", body_for(CHAT))
+    for text, usage in (
+        (BAD, {**CACHED, "cost": 0.5}),
+        (call(), {**USAGE, "cost": 0.25, "prompt_tokens_details": None}),
+    ):
+        choice = {"message": {"content": text}, "finish_reason": "stop"}
+        body = exchange.answer({"choices": [choice], "usage": usage})
+    assert body is not None and body["usage"]["cost"] == 0.75 and body["usage"]["prompt_tokens"] == 22
+    assert body["usage"]["completion_tokens_details"] == {"reasoning_tokens": 2}

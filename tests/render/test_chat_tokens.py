@@ -20,7 +20,7 @@ from xmltools.tools import Tool
 # By who reads them: a family of models that takes each of these for the end of a turn, or the beginning of another.
 TOKENS = {
     "ChatML": ("<|im_end|>", "<|im_start|>system\n", "<|endoftext|>"),
-    "Llama 2": ("[INST]", "[/INST]", "<<SYS>>", "<</SYS>>", "</s>"),
+    "Llama 2": ("[INST]", "[/INST]", "<<SYS>>", "<</SYS>>", "<s>", "</s>"),
     "Llama 3 and 4": ("<|eot_id|>", "<|start_header_id|>system<|end_header_id|>", "<|eot|>", "<|header_start|>user"),
     "Mistral": ("[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]", "[TOOL_RESULTS]", "[/TOOL_RESULTS]", "[AVAILABLE_TOOLS]"),
     "Mistral, later": ("[TOOL_CONTENT]", "[MODEL_SETTINGS]", "[/MODEL_SETTINGS]", "[THINK]", "[/THINK]"),

@@ -110,7 +110,7 @@ def declare_serve(parser: argparse.ArgumentParser) -> None:
         "--strict-requests",
         action="store_true",
         help="refuse what would be passed over: unknown fields of the Messages and Responses APIs, and tools that only "
-        "the provider runs. Chat completions go to the upstream with all their fields",
+        "the provider runs or that can't be read. Chat completions go to the upstream with all their fields",
     )
     add("--require-key-env", metavar="NAME", help="clients must send the key in this environment variable")
     add("--upstream-key-env", metavar="NAME", help="the upstream gets the key in this environment variable")
@@ -135,7 +135,7 @@ def declare_serve(parser: argparse.ArgumentParser) -> None:
         ("connect-timeout", 10.0, "until the upstream takes the connection"),
         ("timeout", 600.0, f"{first}; if it does not stream, that is the whole generation"),
         ("idle-timeout", 120.0, "between two pieces of an answer"),
-        ("keepalive", 15.0, "of silence until a streaming client is told that we are here"),
+        ("keepalive", 15.0, "until a streaming client that was sent nothing is told that we are here"),
         ("grace", 30.0, "that open streams may go on when the server is stopped"),
     ):
         field = "first_byte_timeout" if name == "timeout" else name.replace("-", "_")

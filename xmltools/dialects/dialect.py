@@ -208,6 +208,9 @@ class Writing:
     """How a call names its tool; `{number}` says how many calls of the turn came before."""
     name_attributes: str = ""
     """Attributes beside that of the name; `{next}` counts the calls from 1."""
+    id: str | int = ""
+    """The only form that the chat template takes for the id of a call, if any: `{name}` in it is the name of the tool,
+    `{number}` counts the calls of the conversation; a number is one of letters and digits."""
     result: ResultForm = ResultForm()
     """How results are written."""
     tools: ToolList = ToolList()

@@ -35,6 +35,7 @@ KIMI_K2 = Dialect(
         end="<|tool_calls_section_end|>",
         between="",
         name="functions.{name}:{number}",
+        id="functions.{name}:{number}",
         result=ResultForm(each_start="## Return of functions.{name}:{number}\n", between="\n\n", role="tool"),
         tools=ToolList(start="[", end="]", between=", "),
     ),

@@ -33,6 +33,7 @@ MISTRAL = replace(
                 before="",
                 call_start="[TOOL_CALLS]",
                 between="",
+                id=9,
                 result=ResultForm(each_start="[TOOL_RESULTS]", each_end="[/TOOL_RESULTS]", between="", role="tool"),
                 tools=ToolList(start="[AVAILABLE_TOOLS][", end="][/AVAILABLE_TOOLS]", between=", "),
             ),

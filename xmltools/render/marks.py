@@ -23,7 +23,7 @@ _TURNS = (
     *("[INST]", "[/INST]", "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]", "[MODEL_SETTINGS]", "[/MODEL_SETTINGS]"),
     *("[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]", "[TOOL_RESULTS]", "[/TOOL_RESULTS]", "[TOOL_CONTENT]", "[ARGS]"),
     *("[CALL_ID]", "[BOS]", "[EOS]", "[EOT]", "[start_header_id]", "[end_header_id]"),  # the latter: Kimi-K2
-    *("<SYS>>", "</SYS>>"),  # Llama 2
+    *("<s>", "<SYS>>", "</SYS>>"),  # Llama 2
     *("[|system|]", "[|user|]", "[|assistant|]", "[|tool|]", "[|endofturn|]"),  # EXAONE
     *("<role>SYSTEM", "<role>HUMAN", "<role>ASSISTANT", "<role>OBSERVATION"),  # Ling
     *("<beginning_of_sentence>", "<end_of_sentence>"),  # MiniMax-Text-01

@@ -78,6 +78,7 @@ _AGAIN = "Write the whole call again."
 _FORM = re.compile(r" ?Write (?:each call in this form|the whole call again): (?=\Z)")
 _NOT_READ = "it is not in the form that was described"
 _ONLY_SHOWN = "it is in a code fence, and was taken for an example"
+_ONLY_THOUGHT = "it is in your reasoning, where calls are not read"
 _MARK = "> "
 _TOO_LONG = (
     "Your reply was cut off inside a tool call. Write the call again in smaller pieces: "
@@ -124,6 +125,7 @@ def render_retry(
     written_in = named(dialect)
     if isinstance(error, Notice):
         message = _ONLY_SHOWN if error.code is Code.SHOWN_CALL else _NOT_READ
+        message = _ONLY_THOUGHT if error.notation == "reasoning" else message
         error = CallError(error.code, error.span, message, error.hint, error.name)
     offered = _checked(error, tools, max_characters)
     tool, is_meant = _choose(error, offered)

@@ -18,20 +18,15 @@ from xmltools.conversations.streams.pieces import Kind, Piece, PieceReader
 from xmltools.conversations.streams.started_calls import CallQueue, NativeCall
 from xmltools.errors import XMLToolsError
 from xmltools.models.events import Event
+from xmltools.models.finish_reasons import ends_whole, our_reason
 from xmltools.tools import Tool
 
 Message = tuple[str, dict[str, Any]]
 """The name of an event and its data, which has the name as its type."""
 
-_STOP_REASONS = {
-    "stop": "end_turn",
-    "tool_calls": "end_turn",
-    "tool_use": "end_turn",
-    "length": "max_tokens",
-    "content_filter": "refusal",
-}
+_CUT = {"length": "max_tokens", "error": "max_tokens", "content_filter": "refusal"}
+"""What the API says of a reply that was cut off, by our words."""
 _OWN_REASONS = ("max_tokens", "stop_sequence", "pause_turn", "refusal", "model_context_window_exceeded")
-_CUT = ("max_tokens", "refusal", "model_context_window_exceeded")
 
 _BLOCKS: dict[Kind, tuple[str, dict[str, Any]]] = {
     Kind.TEXT: ("text", {"type": "text", "text": ""}),
@@ -43,7 +38,8 @@ _DELTAS = {Kind.TEXT: "text", Kind.REASONING: "thinking"}
 class AnthropicStream:
     """Turns the events of one parser into pairs of an event's name and its data.
 
-    `id` and `model` stand in the first event, with `input_tokens` if they are known by then. `tools` are those of the
+    `id` and `model` stand in the first event, with `input_tokens` if they are known by then, or what else `usage` has.
+    `tools` are those of the
     parser: their strings stream, other arguments follow when a call is complete. `on_failure`: what becomes of a block
     that gives no call. `"leave"` makes it text if the client has not heard of the call, else the call stays
     unfinished; `"text"` writes the block as text in both cases, `"drop"` in none. `"spoil"` is
@@ -52,7 +48,7 @@ class AnthropicStream:
     Raises `XMLToolsError` for options that make no sense.
     """
 
-    __slots__ = ("_begun", "_block", "_closed", "_index", "_message", "_pieces")
+    __slots__ = ("_begun", "_block", "_closed", "_index", "_message", "_pieces", "usage")
 
     def __init__(
         self,
@@ -63,6 +59,7 @@ class AnthropicStream:
         input_tokens: int = 0,
         on_failure: str = "leave",
     ) -> None:
+        self.usage: dict[str, int] = {"input_tokens": input_tokens, "output_tokens": 0}
         self._message: dict[str, Any] = {
             "id": id,
             "type": "message",
@@ -71,7 +68,7 @@ class AnthropicStream:
             "content": [],
             "stop_reason": None,
             "stop_sequence": None,
-            "usage": {"input_tokens": input_tokens, "output_tokens": 0},
+            "usage": self.usage,
         }
         self._pieces = PieceReader(tools, on_failure)
         self._index = -1
@@ -111,8 +108,7 @@ class AnthropicStream:
     def _stop_reason(self, finish_reason: str) -> str:
         if finish_reason in _OWN_REASONS:
             return finish_reason
-        reason = _STOP_REASONS.get(finish_reason, "end_turn")
-        return "tool_use" if reason == "end_turn" and self._pieces.completed else reason
+        return _CUT.get(our_reason(finish_reason), "tool_use" if self._pieces.completed else "end_turn")
 
     def _messages(self, pieces: Iterable[Piece]) -> list[Message]:
         messages = [] if self._begun else [_message("message_start", message=self._message)]
@@ -193,7 +189,7 @@ class AnthropicReader:
             case "message_delta":
                 delta = data.get("delta")
                 reason = string_of(delta, "stop_reason") if isinstance(delta, Mapping) else ""
-                return self._queue.end(self._outputs.place, cut=reason in _CUT) if reason else []
+                return self._queue.end(self._outputs.place, cut=not ends_whole(reason)) if reason else []
         return []
 
     def close(self) -> list[Event]:

@@ -18,10 +18,11 @@ from xmltools.conversations.streams.pieces import Kind, Piece, PieceReader
 from xmltools.conversations.streams.started_calls import CallQueue, NativeCall
 from xmltools.errors import XMLToolsError
 from xmltools.models.events import Event
+from xmltools.models.finish_reasons import ends_whole, our_reason
 from xmltools.tools import Tool
 
-_CUT = ("length", "content_filter")
-"""Finish reasons of a reply that was cut off, by OpenAI's names."""
+_CUT = {"length": "length", "error": "length", "content_filter": "content_filter"}
+"""What the API says of a reply that was cut off, by our words."""
 
 
 class OpenAIStream:
@@ -72,17 +73,17 @@ class OpenAIStream:
         return self._chunks(self._pieces.read(events))
 
     def close(self, finish_reason: str = "stop", usage: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
-        """Say that the reply has ended, and why; return the last chunks. Closing twice does nothing.
+        """Say that the reply has ended, and why, in any server's words; return the last chunks.
 
-        A reply that stopped with a completed call finishes with "tool_calls". `usage` is sent if it was asked for.
+        A reply that was not cut off finishes with "tool_calls" if it has a completed call, else with "stop". `usage` is
+        sent if it was asked for. Closing twice does nothing.
         """
         if self._closed:
             return []
         chunks = self._chunks(self._pieces.close())
         self._closed = True
-        if finish_reason in ("stop", "tool_calls"):
-            finish_reason = "tool_calls" if self._pieces.completed else "stop"
-        chunks.append(self._chunk({}, finish_reason))
+        ended = "tool_calls" if self._pieces.completed else "stop"
+        chunks.append(self._chunk({}, _CUT.get(our_reason(finish_reason), ended)))
         if self._include_usage and usage is not None:
             chunks.append({**self._head, "choices": [], "usage": dict(usage)})
         return chunks
@@ -165,7 +166,7 @@ class OpenAIReader:
         delta = choice.get("delta")
         events = self._delta(delta) if isinstance(delta, Mapping) else []
         if reason := string_of(choice, "finish_reason"):
-            events += self._queue.end(self._outputs.place, cut=reason in _CUT)
+            events += self._queue.end(self._outputs.place, cut=not ends_whole(reason))
         return events
 
     def _delta(self, delta: Mapping[str, Any]) -> list[Event]:

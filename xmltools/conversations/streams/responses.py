@@ -31,15 +31,11 @@ from xmltools.conversations.streams.response_parts import (
 from xmltools.errors import CallError, XMLToolsError
 from xmltools.models import Reasoning, Reply, Text, ToolCall
 from xmltools.models.events import CallCompleted, CallFailed, CallStarted, Event, ReasoningDelta, TextDelta
+from xmltools.models.finish_reasons import our_reason
 from xmltools.tools import Tool
 
-_CUT = {
-    "length": "max_output_tokens",
-    "max_tokens": "max_output_tokens",
-    "max_output_tokens": "max_output_tokens",
-    "content_filter": "content_filter",
-}
-"""Finish reasons of a reply that was cut off, and what the API calls them."""
+_CUT = {"length": "max_output_tokens", "error": "max_output_tokens", "content_filter": "content_filter"}
+"""What the API says of a reply that was cut off, by our words."""
 
 
 class ResponsesStream:
@@ -109,7 +105,7 @@ class ResponsesStream:
         """
         if self._ended:
             return []
-        reason = _CUT.get(finish_reason)
+        reason = _CUT.get(our_reason(finish_reason))
         status = "incomplete" if reason else "completed"
         messages = [*self._begin(), *self._write(self._pieces.close(), "incomplete"), *self._end(status)]
         self._ended = True

@@ -27,9 +27,9 @@ from xmltools.formats.gemini.writing import Writer, says_id
 from xmltools.formats.shared.api_turns import system_first
 from xmltools.formats.shared.api_values import entries, objects
 from xmltools.formats.shared.extra import answered, at, extra_of, kept_for, plain, rest
-from xmltools.formats.shared.finish_reasons import read_finish_reason
 from xmltools.formats.shared.losses import WORDS, Holds, Report
 from xmltools.models import Conversation, Message, Text
+from xmltools.models.finish_reasons import read_finish_reason
 from xmltools.models.json_fields import expect, fail
 
 __all__ = ["GROUPED", "HOLDS", "NAME", "SPELLING", "dump", "load", "recognise"]

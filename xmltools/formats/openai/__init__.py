@@ -29,9 +29,9 @@ from xmltools.formats.openai.reading import NAME, REASONING_KEY, Reader
 from xmltools.formats.openai.writing import Writer
 from xmltools.formats.shared.api_values import entries, objects
 from xmltools.formats.shared.extra import answered, at, extra_of, kept_for, plain, rest
-from xmltools.formats.shared.finish_reasons import read_finish_reason
 from xmltools.formats.shared.losses import Holds, Report
 from xmltools.models import Conversation, Message
+from xmltools.models.finish_reasons import read_finish_reason
 from xmltools.models.json_fields import fail
 
 __all__ = ["GROUPED", "HOLDS", "NAME", "SPELLING", "dump", "load", "recognise"]

@@ -8,9 +8,9 @@ from typing import Any
 from xmltools.errors import XMLToolsError
 from xmltools.formats.robotlab import messages as robotlab
 from xmltools.formats.shared.extra import compact, extra_of, plain, read_arguments, rest
-from xmltools.formats.shared.finish_reasons import read_finish_reason
 from xmltools.formats.shared.losses import Report
 from xmltools.models import Message, Text, ToolCall, ToolResult
+from xmltools.models.finish_reasons import read_finish_reason
 from xmltools.models.json_fields import expect, fail
 
 NAME = "robotlab"

@@ -12,11 +12,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
+from xmltools.errors import Code
 from xmltools.formats.shared.extra import kept_for, plain
 from xmltools.formats.shared.losses import Report
 from xmltools.models import Media, ToolCall
 from xmltools.models.json_fields import expect
-from xmltools.syntax.json_reader import JSONError, loads
+from xmltools.syntax.json_reader import JSONError, loads_lenient
 
 _DEPTH = 200
 """Containers that arguments may have inside one another."""
@@ -68,8 +69,9 @@ def read_arguments(text: str, name: str, report: Report, index: int) -> tuple[di
     """Read the argument text of a call of the tool `name`.
 
     Returns the arguments, none if the text holds no object, and what is to be kept: the text under "arguments", if it
-    is not what would be written. What is repaired is reported as `mended_arguments`, what cannot be read as
-    `invalid_arguments`. Text without anything in it is no arguments, and no mistake.
+    is not what would be written. It is read as arguments in replies are: also a Python literal, and JSON in a string of
+    JSON. What is repaired is reported as `mended_arguments`, what cannot be read as `invalid_arguments`. Text
+    without anything in it is no arguments, and no mistake.
     """
     arguments, code, problem = _read(text)
     if code:
@@ -83,7 +85,10 @@ def _read(text: str) -> tuple[dict[str, Any], str, str]:
     if not text.strip():
         return {}, "", ""
     try:
-        value, slips = loads(text, depth=_DEPTH)
+        value, slips = loads_lenient(text, depth=_DEPTH, loose=True)
+        if isinstance(value, str) and value.lstrip().startswith("{"):
+            value, more = loads_lenient(value, depth=_DEPTH, loose=True)
+            slips = [(Code.JSON_STRING, 0, "a string that contains JSON"), *slips, *more]
     except JSONError as error:
         return {}, "invalid_arguments", str(error)
     if not isinstance(value, dict):

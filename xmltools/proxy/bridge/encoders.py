@@ -50,6 +50,9 @@ class Encoder:
         """Return what to send for events of a choice."""
         raise NotImplementedError
 
+    def count(self, usage: Mapping[str, Any]) -> None:
+        """Take the usage as far as it is known."""
+
     def finish(self, choice: int, reason: str, stop: str | None) -> bytes:
         """Return what to send when a choice has ended. Where the reason is sent with the usage, that is nothing."""
         raise NotImplementedError
@@ -163,6 +166,9 @@ class _MessagesEncoder(Encoder):
     def feed(self, choice: int, events: Iterable[Event]) -> bytes:
         return self._sent(self._stream.feed(events))
 
+    def count(self, usage: Mapping[str, Any]) -> None:
+        self._stream.usage.update(_anthropic_usage(usage))
+
     def finish(self, choice: int, reason: str, stop: str | None) -> bytes:
         self._end = ("stop_sequence", stop) if stop is not None else (reason, None)
         return b""
@@ -244,10 +250,18 @@ class _ResponsesEncoder(Encoder):
 
 
 def _anthropic_usage(usage: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return OpenAI's counts of tokens by Anthropic's names."""
+    """Return OpenAI's counts of tokens by Anthropic's names: what was cached is not among the input there."""
     if usage is None:
         return {}
-    counted = {"input_tokens": usage.get("prompt_tokens"), "output_tokens": usage.get("completion_tokens")}
+    taken, details = usage.get("prompt_tokens"), usage.get("prompt_tokens_details")
+    cached = details.get("cached_tokens") if isinstance(details, Mapping) else None
+    if isinstance(taken, int) and isinstance(cached, int):
+        taken = max(0, taken - cached)
+    counted = {
+        "input_tokens": taken,
+        "cache_read_input_tokens": cached,
+        "output_tokens": usage.get("completion_tokens"),
+    }
     return {name: count for name, count in counted.items() if isinstance(count, int)}
 
 

@@ -5,36 +5,32 @@ No sockets here: whoever has them (the server, the transport) sends `request` to
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, NoReturn
 
 from xmltools.errors import CallError, Code, XMLToolsError
 from xmltools.models.events import CallCompleted, CallFailed, Event
+from xmltools.models.finish_reasons import CUT_OFF, our_reason
 from xmltools.proxy.bridge.after_failed_call import failure_in_words
 from xmltools.proxy.bridge.client_errors import NO_COMPLETION, Api, Refusal, error_in_answer, is_error
+from xmltools.proxy.bridge.dialect_ids import DialectIds
 from xmltools.proxy.bridge.encoders import CallIds, make_encoder, new_id
-from xmltools.proxy.bridge.reply import CUT, ReplyReader
+from xmltools.proxy.bridge.reply import ReplyReader
 from xmltools.proxy.bridge.requests import Incoming, read_request
 from xmltools.proxy.bridge.retry import Retry
 from xmltools.proxy.bridge.settings import Settings, checked
 from xmltools.proxy.bridge.stats import Stats
-from xmltools.proxy.bridge.upstream_request import Turn, upstream_body, upstream_messages
+from xmltools.proxy.bridge.upstream_request import Turn, merged, upstream_body, upstream_messages
 from xmltools.proxy.bridge.upstream_stream import calls_of, details_of, is_silent, reasoning_of, text_of
 
+_LOG = logging.getLogger("xmltools.serve")
 _LONG = 2_048
 """Characters that are read in some two milliseconds, if it is the worst of texts."""
-FINISH_REASONS = {
-    "eos": "stop",
-    "eos_token": "stop",
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "function_call": "stop",
-    "tool_use": "stop",
-    "max_tokens": "length",
-}
-"""What servers say for OpenAI's finish reasons. Whether there are calls, is seen in the text."""
+_HEARD_OUT = 100
+"""Pieces that a model may say after a call that is sent back, before it is left without its usage."""
 
 
 class Exchange:
@@ -53,7 +49,7 @@ class Exchange:
 
     Where the reply is cut short here, after the one call that is wanted or in front of a stop sequence, a client that
     is to get the usage gets it if the model ends there too: while `awaits_usage`, the upstream is heard out. If it goes
-    on talking, it is left.
+    on talking, it is left. A reply that is sent back is heard out likewise, since the usage is that of all turns.
     """
 
     def __init__(
@@ -87,6 +83,7 @@ class Exchange:
         self._calls = 0
         self._spent: dict[str, Any] = {}
         self._counted = False  # whether this turn's tokens are known
+        self._behind = 0  # pieces that the model has said after the end of its reply
         self._worded = False  # whether thoughts came as plain text
         self.continued = ""
         """The beginning of a block that this turn's reply may continue."""
@@ -98,6 +95,7 @@ class Exchange:
         self._retry = Retry(self._tools, self.stats, most_retries, self._settings)
         identity = id or new_id(api)
         self._new_id = CallIds(api, identity)
+        self._ids = DialectIds.of(self._settings, self._incoming.conversation)
         self._encoder = make_encoder(
             api, self._incoming, self._tools, identity, created or int(time.time()), request_id
         )
@@ -110,7 +108,8 @@ class Exchange:
         self._readers = [self._reader(index) for index in range(self._incoming.choices)]
 
     def _body(self) -> dict[str, Any]:
-        return upstream_body(self._incoming, self._tools, self._settings, [*self._messages, *self._retry.messages])
+        messages = merged([*self._messages, *self._retry.messages])
+        return upstream_body(self._incoming, self._tools, self._settings, messages)
 
     def _reader(self, choice: int, source: str = "") -> ReplyReader:
         return ReplyReader(
@@ -123,6 +122,7 @@ class Exchange:
             keep_calls=self._keeps_calls,
             new_id=self._new_id,
             listen=partial(self._listener.hear, choice),
+            ids=self._ids,
             source=source,
             sent_before=self._retry.text_sent,
         )
@@ -158,6 +158,11 @@ class Exchange:
         return self._settings
 
     @property
+    def warnings(self) -> list[str]:
+        """What is wrong with tools of the request, in words, which may quote it."""
+        return self._incoming.notes.warnings
+
+    @property
     def turn(self) -> Turn:
         """What `request` asks the model, as data."""
         must_call = self._incoming.choice.mode == "required"
@@ -167,14 +172,15 @@ class Exchange:
     @property
     def done(self) -> bool:
         """Whether nothing that the upstream may still say is wanted: its stream can be closed."""
-        if self._again or self._is_broken:
-            return True
-        return all(reader.done for reader in self._readers) and not self.awaits_usage
+        is_over = self._again or all(reader.done for reader in self._readers)
+        return self._is_broken or (is_over and not self.awaits_usage)
 
     @property
     def awaits_usage(self) -> bool:
-        """Whether the client has all but the usage, so that nothing can go wrong any more: if it does, call `end`."""
-        if not self._finished or self._again or self._counted or not self._incoming.include_usage:
+        """Whether only the usage of the turn is wanted: if anything goes wrong from now on, call `end`."""
+        if self._again:
+            return not self._counted and self._behind <= _HEARD_OUT
+        if not self._finished or self._counted or not self._incoming.include_usage:
             return False
         return all(reader.done and not reader.goes_on for reader in self._readers) and not self._misses_call
 
@@ -215,29 +221,28 @@ class Exchange:
         if is_error(chunk):
             raise error_in_answer(chunk)
         usage = chunk.get("usage")
-        if usage is not None and isinstance(usage, Mapping):
+        if usage is not None and isinstance(usage, Mapping) and self._behind <= _HEARD_OUT:
             self._count(usage)
         choices = chunk.get("choices")
         return b"".join(map(self._choice, choices if isinstance(choices, list) else ()))
 
     def _count(self, usage: Mapping[str, Any]) -> None:
         """Take the tokens of a turn; those of several turns are added."""
-        before = self._spent
         self._counted = True
-        self.stats.usage = {
-            name: value + before[name] if type(value) is int and type(before.get(name)) is int else value
-            for name, value in usage.items()
-        }
+        self.stats.usage = _added(self._spent, usage)
+        self._encoder.count(self.stats.usage)
 
     def _choice(self, choice: Any) -> bytes:
         index = self._index(choice)
-        if index < 0 or self._again or self._is_broken:
+        if index < 0 or self._is_broken:
             return b""
         self.begun = True
         self._heard.add(index)
         delta = choice.get("delta") or choice.get("message")
-        if index in self._finished:
-            self._readers[index].goes_on |= isinstance(delta, dict) and not is_silent(delta)
+        if self._again or index in self._finished:
+            goes_on = isinstance(delta, dict) and not is_silent(delta)
+            self._readers[index].goes_on |= goes_on
+            self._behind += goes_on
             return b""
         sent = self._delta(index, delta) if isinstance(delta, dict) else b""
         reason = choice.get("finish_reason")
@@ -247,7 +252,7 @@ class Exchange:
         if is_done and self._readers[index].outgoing.broken is not None:
             return sent + self._break(index)
         if reason is not None or is_done:
-            sent += self._finish(index, FINISH_REASONS.get(reason, reason) if reason is not None else "stop")
+            sent += self._finish(index, (our_reason(reason) or reason) if reason is not None else "stop")
         return sent
 
     def _delta(self, index: int, delta: dict[str, Any]) -> bytes:
@@ -280,7 +285,7 @@ class Exchange:
             return sent + self._break(index)
         new = self._retry.new_calls(reader)
         self._calls += len(new)
-        if reason not in CUT and self._try_again(reader, new):
+        if reason not in CUT_OFF and self._try_again(reader, new):
             return sent
         # A model that had nothing more to say about its failed call did not take it back: the client hears of it.
         failed = reader.failed or (self._retry.untold if reader.says_nothing and not new else None)
@@ -296,9 +301,11 @@ class Exchange:
             self.stats.leave(unread)
         self._finished.add(index)
         self.stats.finish_reasons.append(reason)
-        if reason not in CUT and self._misses_call:
+        if reason not in CUT_OFF and self._misses_call:
             self.stats.missed = True
             return sent + self._end_with_error(self._miss_in_words, 422, _NOT_HONOURED)
+        if not our_reason(reason):
+            _warn_of(reason)
         return sent + self._encoder.finish(index, reason, reader.stop_found)
 
     def _break(self, index: int) -> bytes:
@@ -327,25 +334,30 @@ class Exchange:
         if self.failures:
             called = ", ".join(dict.fromkeys(error.name or "" for error in self.failures))
             return f"the model called {called:.200}, but {self.failures[0].message:.400}; {_WHAT_TO_DO}"
-        if self.stats.unread in ("", "code_fence"):
+        if self.stats.unread in ("", "code_fence", "reasoning"):
             return f"the model did not call a tool, though tool_choice requires it; {_WHAT_TO_DO}"
         return (
             "the model did not call a tool as it was asked to, though tool_choice requires it, but in another notation"
             f" ({self.stats.unread}): whoever runs the proxy should give --dialect, or --also known"
         )
 
+    def _is_empty(self, reader: ReplyReader) -> bool:
+        """Return whether a reply is nothing, though something is to be said. After a result there may be nothing."""
+        is_result = any(each.role == "tool" or each.results for each in self._incoming.conversation.messages[-1:])
+        is_over = is_result or reader.done or bool(self._retry.messages)
+        return bool(self._tools) and not is_over and reader.says_nothing and not reader.completed
+
     def _try_again(self, reader: ReplyReader, new: list[CallCompleted]) -> bool:
         """Prepare a retry, if the reply is to be sent back. Returns whether it is."""
-        source = self._retry.send_back(reader, new, lacks_call=self._misses_call, live=self._is_live)
+        source = self._retry.send_back(
+            reader, new, lacks_call=self._misses_call, is_empty=self._is_empty(reader), live=self._is_live
+        )
         if source is None:
             return False
-        self._spent = self.stats.usage or {}
-        self._counted = self._worded = self.begun = False
         self._again = True
         self.request = self._body()
         reader.abandon()
         self.continued = source
-        self._readers = [self._reader(0, source)]  # with a source, what was cut off is continued
         return True
 
     def end(self, *, is_whole: bool = False) -> bytes:
@@ -365,7 +377,7 @@ class Exchange:
             return sent if self._again else sent + self.end()
         if len(self._finished) < len(self._readers):
             return self.fail("the upstream ended its reply without a reason")
-        if self._misses_call and not any(reason in CUT for reason in self.stats.finish_reasons):
+        if self._misses_call and not any(reason in CUT_OFF for reason in self.stats.finish_reasons):
             return b""  # the error was the end
         return self._encoder.end(self.stats.usage)
 
@@ -377,6 +389,11 @@ class Exchange:
     def next_turn(self) -> bool:
         """Return whether the upstream is to be asked once more, with `request`, and begin with that turn."""
         again, self._again = self._again, False
+        if again:
+            self._spent = self.stats.usage or {}
+            self._counted = self._worded = self.begun = False
+            self._behind = 0
+            self._readers = [self._reader(0, self.continued)]  # with a source, what was cut off is continued
         return again
 
     @property
@@ -419,11 +436,19 @@ class Exchange:
             return None
         if len(self._finished) < len(self._readers):
             raise self._too_few()
-        if self._misses_call and not any(reason in CUT for reason in self.stats.finish_reasons):
+        if self._misses_call and not any(reason in CUT_OFF for reason in self.stats.finish_reasons):
             self.stats.missed = True
             raise Refusal(self._miss_in_words, status=422, code=_NOT_HONOURED, param="tool_choice")
         self._encoder.end(self.stats.usage)
         return self._encoder.body(self.stats.usage)
+
+
+@lru_cache(maxsize=64)
+def _warn_of(reason: str) -> None:
+    """Log, once for each, that the upstream ends replies for a reason that nobody knows."""
+    _LOG.warning(
+        "the upstream ended a reply for a reason that is not known; no unfinished call of it is run: %.40r", reason
+    )
 
 
 def _settings_for(model: str, settings: Settings) -> Settings:
@@ -432,6 +457,18 @@ def _settings_for(model: str, settings: Settings) -> Settings:
         return settings.for_model(model)
     except XMLToolsError as error:
         raise Refusal(f"model: {error}", param="model") from None
+
+
+def _added(before: Mapping[str, Any], usage: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the sums of what two turns spent, however deep they stand."""
+    added = {**before, **usage}
+    for name in before.keys() & usage.keys():
+        old, new = before[name], usage[name]
+        if isinstance(old, Mapping) and isinstance(new, Mapping):
+            added[name] = _added(old, new)
+        elif type(old) in (int, float):
+            added[name] = old + new if type(new) in (int, float) else old
+    return added
 
 
 class _Listener:

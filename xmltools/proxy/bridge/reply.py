@@ -19,22 +19,25 @@ from xmltools.models.events import (
     Skipped,
     TextDelta,
 )
-from xmltools.parser import Parser
+from xmltools.models.finish_reasons import CUT_OFF, ends_whole
+from xmltools.parser import Parser, parse
 from xmltools.proxy.bridge.after_failed_call import HoldCalls, NoRepetition, Outgoing
+from xmltools.proxy.bridge.dialect_ids import DialectIds
 from xmltools.proxy.bridge.native_calls import NativeCalls
 from xmltools.proxy.bridge.requests.incoming import Incoming
 from xmltools.proxy.bridge.result_marks import result_starts
 from xmltools.proxy.bridge.settings import Settings
-from xmltools.proxy.bridge.text_filters import NoInvention, OneCall, ReasoningAsText, StopText
+from xmltools.proxy.bridge.text_filters import CallFences, NoInvention, OneCall, ReasoningAsText, StopText
 from xmltools.syntax.rope import Rope
 from xmltools.tools import Tool, ToolNames
 
-CUT = ("length", "content_filter")
-"""Why a reply ended that was cut off."""
 _OPENER = re.compile(r"<[^<>\s]{1,60}>|\[[A-Z_]{1,60}\]")
 """What begins a call in most dialects."""
 _FIRST = 10
 """Characters that say in the others whether a call is written anew."""
+_ONLY_FENCE = re.compile(r"(?:`{3,}|~{3,})[^`\n]*\n[^`]*(?:`{3,}|~{3,})")
+_MOST_THOUGHT = 8_192
+"""Characters at the end of reasoning in which a call is looked for."""
 _MOST_FIRST = 1_024
 """Characters of white space from which a reply that may continue a block does so."""
 
@@ -42,13 +45,14 @@ _MOST_FIRST = 1_024
 class ReplyReader:
     """Reads one reply.
 
-    `tools` may be called; without any, the reply is text. The request, `incoming`, says how its text and its calls end
+    `tools` may be called; without any, the reply is text, in which words stand for calls of those in the request.
+    The request, `incoming`, says how its text and its calls end
     and whether the client wants reasoning; `settings`, where reasoning goes. `live`: the client hears of a call while
     it is written, else when it is complete. `keep_failure`: the first call that fails ends the reply, to be sent back,
     unless the client has heard of it. `keep_text`: the text that the client gets is kept. `keep_calls`: complete calls
     are put into `completed`, and not sent. `source`: the beginning of a block that the reply continues. `sent_before`:
     the text of the replies before that the client has, which this one may begin with again. `listen` hears of every
-    event of the parser.
+    event of the parser. `ids` gives calls the ids that the upstream takes.
     """
 
     def __init__(
@@ -63,16 +67,18 @@ class ReplyReader:
         keep_calls: bool,
         new_id: Callable[[], str],
         listen: Callable[[Event], None],
+        ids: DialectIds | None = None,
         source: str = "",
         sent_before: str = "",
     ) -> None:
-        self._tools = tools
+        self._tools = tools or incoming.tools
+        self._is_barred = not tools  # if there are any, the client wants no calls, and is told of each in words
         self._new_id = new_id
         self._dialect = settings.dialect
         self._also = settings.also
         self._strict = settings.strict_calls
-        starts_in_reasoning = settings.starts_in_reasoning and bool(tools) and not source
-        self._parser = self._make_parser(starts_in_reasoning=starts_in_reasoning) if tools else None
+        starts_in_reasoning = settings.starts_in_reasoning and bool(self._tools) and not source
+        self._parser = self._make_parser(starts_in_reasoning=starts_in_reasoning) if self._tools else None
         self._may_be_in_reasoning = starts_in_reasoning  # as long as nothing was read
         self._native: NativeCalls | None = None  # most replies have none
         self._last: Event | None = None  # of the parser
@@ -89,9 +95,13 @@ class ReplyReader:
         # Events that no client hears of.
         self._unwanted = (Noticed, Skipped) if shows else (Noticed, Skipped, ReasoningDelta)
         self._thoughts = ReasoningAsText() if shows and not settings.split_reasoning else None
+        fences = CallFences() if tools else None
+        self._holding = [each for each in (self._thoughts, fences, self._invention, self._stop) if each is not None]
         filters = (
             self._thoughts,
             self._hold,
+            fences,
+            ids,
             self._invention,
             self._one,
             NoRepetition(sent_before) if is_new else None,
@@ -104,7 +114,10 @@ class ReplyReader:
         self._listen = listen
         self.unread: Notice | None = None
         """The first call that stayed text, is whole and calls a tool that was given: in another notation outside of
-        fences, or in a fence where it does not count."""
+        fences, or in a fence where it does not count. Or, in a reply that says nothing else, one that is JSON in a
+        fence, or was only thought of."""
+        self._fenced: Notice | None = None  # the first call that is JSON in a fence
+        self._thinking = Rope()
         self._written = Rope()
         self._place = 0
         self.completed: list[CallCompleted] = []
@@ -122,6 +135,7 @@ class ReplyReader:
             also=self._also,
             strict=self._strict,
             starts_in_reasoning=starts_in_reasoning,
+            code_fences="text" if self._is_barred else "last",
         )
 
     @property
@@ -137,8 +151,12 @@ class ReplyReader:
     @property
     def says_nothing(self) -> bool:
         """Whether the client gets no words of the reply, though it may get thoughts; with `keep_text`."""
+        return not self._words
+
+    @property
+    def _words(self) -> str:
         text = self.outgoing.text
-        return not (text if self._thoughts is None else text.rpartition("</think>")[2]).strip()
+        return (text if self._thoughts is None else text.rpartition("</think>")[2]).strip()
 
     @property
     def is_call_open(self) -> bool:
@@ -179,7 +197,8 @@ class ReplyReader:
         """Return how many characters may have to be looked at to read the piece, and the end of the reply after it."""
         if self._parser is None:
             return len(piece)
-        return len(self._first) + len(self._source) + self._parser.weigh(piece, is_last=is_last)
+        thought = min(len(self._thinking), _MOST_THOUGHT) if is_last else 0
+        return len(self._first) + len(self._source) + thought + self._parser.weigh(piece, is_last=is_last)
 
     def text(self, piece: str) -> list[Event]:
         """Take the next text of the reply."""
@@ -230,7 +249,7 @@ class ReplyReader:
         if self._native is None:
             # What stands in a call that is open is all that a parser then tells of.
             is_open = isinstance(self._last, (CallStarted, ArgumentDelta))
-            self._native = NativeCalls(self._tools, self._new_id, is_open=is_open)
+            self._native = NativeCalls([] if self._is_barred else self._tools, self._new_id, is_open=is_open)
         return self._filtered(self._native.feed(calls))
 
     def abandon(self) -> None:
@@ -246,17 +265,32 @@ class ReplyReader:
         if self._parser is not None:
             last = self._parser.feed(self._joined())
             ended = self._parser.close()
-            last += [self._cut_off(each) for each in ended] if reason in CUT else ended
+            last += [self._cut_off(each) for each in ended] if not ends_whole(reason) else ended
         events = self._filtered(last if self._native is None else self._native.end(last, reason))
-        if self._thoughts is not None:
-            ended_thoughts: Iterable[Event] = self._thoughts.close()
-            for each in self._filters[1:]:  # what follows that one
-                ended_thoughts = each.read(ended_thoughts)
-            events += ended_thoughts
-        rest: Iterable[Event] = self._invention.close() if self._invention is not None else ()
-        if self._stop is not None and self._stop.found is None:
-            rest = [*self._stop.read(rest), *self._stop.close()]
-        return [*events, *self.outgoing.read(rest)]
+        for each in self._holding:
+            rest: Iterable[Event] = each.close()
+            for later in self._filters[self._filters.index(each) + 1 :]:
+                rest = later.read(rest)
+            events += rest
+        if self._keeps_text and not self._is_barred and reason not in CUT_OFF:
+            self.unread = self.unread or self._hidden()
+        return events
+
+    def _hidden(self) -> Notice | None:
+        """Return the call that the model meant, in a reply of which nobody hears anything else."""
+        if self.completed or self.failed or self.outgoing.failed or self._native:
+            return None
+        if self._fenced is not None and _ONLY_FENCE.fullmatch(self._words):
+            return self._fenced
+        if self._words or not self._thinking:
+            return None
+        thought = parse(self._thinking.tail(_MOST_THOUGHT, 0), self._tools, dialect=self._dialect, also=self._also)
+        names = [
+            *(call.name for call in thought.calls),
+            *(each.name for each in thought.notices if self._is_meant(each)),
+        ]
+        message = "a call that was only thought of"
+        return Notice(Code.FOREIGN_CALL, (0, 0), message, "reasoning", names[0], True, False) if names else None
 
     def _cut_off(self, event: Event) -> Event:
         """Return what becomes of an event that only the end of the reply brought, where that was cut off: a call that
@@ -279,17 +313,23 @@ class ReplyReader:
     def _filtered(self, events: list[Event]) -> list[Event]:
         if self._is_idle and len(events) == 1:  # nearly always
             event = events[0]
-            if isinstance(event, TextDelta):
+            if isinstance(event, TextDelta) and "`" not in event.text and "~" not in event.text:
                 self._listen(event)
                 self.outgoing.keep(event)
                 return events
             if self._is_live and isinstance(event, ArgumentDelta):
                 self._listen(event)
                 return events
+        if self._is_barred:
+            events = [
+                _barred(event) for event in events if not isinstance(event, (CallStarted, ArgumentDelta, Noticed))
+            ]
         for event in events:
             self._listen(event)
             if isinstance(event, Noticed):
                 self._notice(event.notice)
+            elif isinstance(event, ReasoningDelta):
+                self._thinking.append(event.text)
         stream: Iterable[Event] = (event for event in events if not isinstance(event, self._unwanted))
         for each in self._filters:
             stream = each.read(stream)
@@ -305,10 +345,26 @@ class ReplyReader:
         return passed
 
     def _notice(self, notice: Notice) -> None:
-        is_shown = notice.is_fenced and notice.code is not Code.SHOWN_CALL  # as JSON that may be anything
-        is_meant = notice.is_whole and not is_shown and ToolNames.of(self._tools).resolve(notice.name or "") is not None
-        if is_meant and self.unread is None:
-            self.unread = notice
+        if not self._is_meant(notice):
+            return
+        if notice.is_fenced and notice.code is not Code.SHOWN_CALL:  # as JSON that may be anything
+            self._fenced = self._fenced or (notice if notice.notation == "json" else None)
+        else:
+            self.unread = self.unread or notice
+
+    def _is_meant(self, notice: Notice) -> bool:
+        return notice.is_whole and ToolNames.of(self._tools).resolve(notice.name or "") is not None
+
+
+def _barred(event: Event) -> Event:
+    """Return what becomes of an event where no tool may be called."""
+    if not isinstance(event, CallCompleted):
+        return event
+    call = event.call
+    message = "no tool may be called now (tool_choice)"
+    return CallFailed(
+        CallError(Code.UNKNOWN_TOOL, call.span or (0, 0), message, Code.UNKNOWN_TOOL.hint, call.name, call.server)
+    )
 
 
 def join_continued(source: str, reply: str) -> str:

@@ -15,10 +15,12 @@ from xmltools.errors import CallError, Code, Notice
 from xmltools.models.events import CallCompleted, CallFailed
 from xmltools.proxy.bridge.reply import ReplyReader
 from xmltools.proxy.bridge.settings import Settings
-from xmltools.proxy.bridge.stats import Stats
+from xmltools.proxy.bridge.stats import Stats, word_of
 from xmltools.render import render_retry
 from xmltools.render.marks import turn_marks
 from xmltools.tools import Tool
+
+_EMPTY = "Your reply was empty. Answer, or call a tool in the form that was described."
 
 
 class Retry:
@@ -63,26 +65,29 @@ class Retry:
                 new.append(event)
         return new
 
-    def send_back(self, reader: ReplyReader, new: list[CallCompleted], *, lacks_call: bool, live: bool) -> str | None:
+    def send_back(
+        self, reader: ReplyReader, new: list[CallCompleted], *, lacks_call: bool, is_empty: bool, live: bool
+    ) -> str | None:
         """Send a reply back that ended in order, if something is wrong with it and a retry is left.
 
-        Takes its `new` calls, whether it has no call though one is required, and whether the client has its calls
-        already. Returns None if the reply stands; else the beginning of the next one, which is not empty where the
-        model is to go on with a call that was cut off.
+        Takes its `new` calls, whether it has no call though one is required, whether it is nothing at all though it
+        must not be, and whether the client has its calls already. Returns None if the reply stands; else the beginning
+        of the next one, which is not empty where the model is to go on with a call that was cut off.
         """
         # A call in another notation, or only shown, is not a failure, but the model should hear that nobody reads it.
         unread = None if self._calls else reader.foreign
-        if not self.is_left or (reader.failed is None and unread is None and not lacks_call):
+        if not self.is_left or (reader.failed is None and unread is None and not lacks_call and not is_empty):
             return None
         error = reader.failed.error if reader.failed is not None else None
         written = reader.written(error)
         if self._settings.is_forge:  # elsewhere the model's own calls are spelled with such tokens
             written = turn_marks().neutral(written)
-        self.messages += (
-            {"role": "assistant", "content": written},
-            {"role": "user", "content": self._reminder(error or unread, bool(self._calls or new))},
-        )
+        if written.strip():  # many templates take no message without words
+            self.messages.append({"role": "assistant", "content": written})
+        reminder = self._reminder(error or unread, lacks_call, bool(self._calls or new))
+        self.messages.append({"role": "user", "content": reminder})
         self._stats.retries += 1
+        self._stats.again.append(_reason(error or unread, lacks_call))
         self.text_sent += reader.outgoing.text
         self._calls += new
         self.unsent += () if live else new
@@ -94,7 +99,7 @@ class Retry:
         is_continued = error is not None and error.code is Code.TRUNCATED and self._settings.is_forge
         return error.source if error is not None and is_continued else ""
 
-    def _reminder(self, error: CallError | Notice | None, has_good: bool) -> str:
+    def _reminder(self, error: CallError | Notice | None, lacks_call: bool, has_good: bool) -> str:
         if error is not None:
             how = self._settings
             is_continued = error.code is Code.TRUNCATED and how.is_forge
@@ -106,11 +111,20 @@ class Retry:
                 go_on=is_continued,
                 others_run=has_good and not is_continued,
             )
+        if not lacks_call:
+            return _EMPTY
         names = " or ".join(f"`{tool.name}`" for tool in self._tools[:5])
         return (
             f"Your reply held no tool call, but one is required. Call {names if len(self._tools) < 6 else 'a tool'} "
             "now, in the form that was described, and write nothing else."
         )
+
+
+def _reason(wrong: CallError | Notice | None, lacks_call: bool) -> str:
+    """Return why a reply is sent back, in a word for the log."""
+    if isinstance(wrong, Notice):
+        return word_of(wrong)
+    return wrong.code.value if wrong is not None else "no_call" if lacks_call else "empty"
 
 
 def _identity(event: CallCompleted) -> tuple[str, str, str]:

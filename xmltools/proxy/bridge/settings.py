@@ -44,7 +44,8 @@ class Settings:
     Clients are not told of repairs.
     `server_names`: instructions and calls name the server of each tool also where all tools are on one, as Forge's do.
     `strict_requests`: fields of the Messages and Responses APIs that are not known, and tools that only the provider
-    runs, are refused; else they are passed over. Chat completions go to the upstream with all their other fields.
+    runs or that can't be read, are refused; else they are passed over. Chat completions go to the upstream with all
+    their other fields.
 
     `dialect`: the name of the one in which the model writes its calls; "auto", the default, is that of the model that
     the client asks for. If that model is not known, has no dialect, or has one in which no prompt can be written, it

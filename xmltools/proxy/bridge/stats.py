@@ -16,9 +16,10 @@ class Stats:
     each: "ok", "repaired", or the code of its error. `failed`: calls that the client was told of as not made, after all
     retries; `missed`: it was told that the call which it required was not made. `invented`: results that the model made
     up. `foreign`: calls in other notations, which stayed text. `unread`: the notation of one that called one of the
-    client's tools and stayed text to the end; empty if there was none. `bad_arguments`: calls of the history that the
-    model sees without arguments, as theirs are no JSON object. `ignored` are the names of fields of the request that
-    were passed over, `left_out` the types of such tools.
+    client's tools and stayed text to the end; empty if there was none. `again`: why replies were sent back.
+    `bad_arguments`: calls of the history that the model sees without arguments, as theirs are no JSON object. `ignored`
+    are the names of fields of the request that were passed over, `left_out` the types of such tools, and "unreadable"
+    for each that can't be read.
     """
 
     model: str = ""
@@ -35,6 +36,7 @@ class Stats:
     foreign: int = 0
     unread: str = ""
     usage: dict[str, Any] | None = None
+    again: list[str] = field(default_factory=list)
     finish_reasons: list[str] = field(default_factory=list)
     bad_arguments: int = 0
     ignored: list[str] = field(default_factory=list)
@@ -42,7 +44,7 @@ class Stats:
 
     def leave(self, notice: Notice) -> None:
         """Take the notice of a call of a given tool that stays text into account."""
-        self.unread = "code_fence" if notice.code is Code.SHOWN_CALL else notice.notation
+        self.unread = word_of(notice)
 
     def count(self, event: Event) -> None:
         """Take an event of a parser into account."""
@@ -58,3 +60,8 @@ class Stats:
             self.errors[event.error.code.value] += 1
         elif isinstance(event, Noticed):
             self.foreign += 1
+
+
+def word_of(notice: Notice) -> str:
+    """Return a word for where a call stands of which nobody hears."""
+    return "code_fence" if notice.code is Code.SHOWN_CALL else notice.notation

@@ -8,12 +8,19 @@ read ends that.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
-from xmltools.models.events import CallCompleted, Event, ReasoningDelta, TextDelta
+from xmltools.errors import Code
+from xmltools.models.events import ArgumentDelta, CallCompleted, CallStarted, Event, ReasoningDelta, TextDelta
 
 _MOST_HELD = 1_024
 """Characters that may be held because they may begin a result that a model makes up: a name, and white space."""
+_OPENING: Final = re.compile(r"(?:`{3,}|~{3,})[^\n`]{0,40}(?:\n\s{0,40})?\Z|`{1,2}\Z|~{1,2}\Z")
+"""What may be the line that begins a fence, with white space after it, or the beginning of that."""
+_CLOSING: Final = re.compile(r"\s{0,40}(?:(?:`{3,}|~{3,})[ \t]{0,40}(?=\n|\Z)|`{0,2}\Z|~{0,2}\Z)")
+"""The line that ends a fence, or at the end of the text the beginning of that."""
 
 
 def _is_blank(event: Event) -> bool:
@@ -172,3 +179,65 @@ class NoInvention:
             self.found = True
         elif len(self._held) > _MOST_HELD or not any(start.startswith(text) for start in self._starts):
             yield from self.close()
+
+
+class CallFences:
+    """Leaves out the lines of a fence around calls, of which nothing else would be left than an empty fence.
+
+    The parser says which calls are in one (`code_fence`). What may be such a line is held until it is known.
+    """
+
+    def __init__(self) -> None:
+        self._held: list[Event] = []
+        self._is_after_call = False
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it would change nothing now, in text without a character of fences."""
+        return not (self._held or self._is_after_call)
+
+    def read(self, events: Iterable[Event]) -> Iterator[Event]:
+        """Yield the events, without these lines."""
+        for event in events:
+            if isinstance(event, TextDelta):
+                yield from self._text(event)
+            elif isinstance(event, (CallStarted, ArgumentDelta)):
+                yield from self._started(event)
+            elif isinstance(event, CallCompleted) and any(each.code is Code.CODE_FENCE for each in event.call.repairs):
+                yield from (each for each in self._held if not isinstance(each, TextDelta))
+                yield event
+                self._held, self._is_after_call = [], True
+            else:
+                yield from self.close()
+                yield event
+
+    def close(self) -> Iterator[Event]:
+        """Yield what was held, but for the line that ends a fence."""
+        for event in self._held:
+            if not (self._is_after_call and isinstance(event, TextDelta) and _CLOSING.fullmatch(event.text)):
+                yield event
+        self._held, self._is_after_call = [], False
+
+    def _started(self, event: Event) -> Iterator[Event]:
+        if self._held:
+            self._held.append(event)
+        else:
+            yield event
+
+    def _text(self, event: TextDelta) -> Iterator[Event]:
+        if self._held and isinstance(last := self._held[-1], TextDelta):
+            event = TextDelta.make(last.text + event.text, last.start)
+            self._held.pop()
+        text, start = event.text, event.start
+        if self._is_after_call and (closing := _CLOSING.match(text)):
+            if closing.end() == len(text):
+                self._held.append(event)
+                return
+            text, start = text[closing.end() :], start + closing.end()
+        self._is_after_call = False
+        opening = _OPENING.search(text)
+        at = opening.start() if opening else len(text)
+        if at:
+            yield TextDelta.make(text[:at], start)
+        if opening:
+            self._held.append(TextDelta.make(text[at:], start + at))

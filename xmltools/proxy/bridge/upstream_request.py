@@ -4,8 +4,9 @@ completions have them, and the chat template of the upstream writes them.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
@@ -17,11 +18,13 @@ from xmltools.errors import XMLToolsError
 from xmltools.models import Conversation, Message, Part, Reasoning, Text, ToolCall, ToolResult
 from xmltools.proxy.bridge.added_fields import SPECIAL_TOKENS
 from xmltools.proxy.bridge.client_errors import Refusal
+from xmltools.proxy.bridge.dialect_ids import DialectIds
 from xmltools.proxy.bridge.requests.incoming import Incoming
 from xmltools.proxy.bridge.result_marks import begins_result
 from xmltools.proxy.bridge.settings import Settings
 from xmltools.render import ENGLISH, render_instructions
-from xmltools.render.marks import turn_marks
+from xmltools.render.marks import marks_beside, turn_marks
+from xmltools.render.prompt_sentences import neutral_line
 from xmltools.render.writable import refuse_foreign
 from xmltools.tools import Tool
 from xmltools.tools.schema import find_problems
@@ -49,11 +52,15 @@ def upstream_messages(incoming: Incoming, tools: list[Tool], settings: Settings)
     Raises Refusal for a conversation or tools that can't be written so.
     """
     conversation = incoming.conversation.with_messages(map(_with_breaks, incoming.conversation))
+    conversation = conversation.with_messages(map(_with_names, conversation))
     if settings.prompt == "upstream":
-        messages = [_without_reasoning(each) for each in in_order_of_calls(conversation)]
+        ids = DialectIds.of(settings, conversation)
+        conversation = ids.written if ids is not None else conversation
+        messages = [_without_reasoning(each) for each in _with_orphans_told(in_order_of_calls(conversation))]
         # An engine that is asked for `required` makes the model write JSON that is in no dialect, or refuses it.
         is_required = bool(tools) and incoming.choice.mode == "required"
-        return _dumped(_with_instructions(messages, ENGLISH.required_call if is_required else ""), incoming)
+        told = "\n\n".join(filter(None, (_more_tools(incoming, tools, settings), ENGLISH.required_call * is_required)))
+        return _dumped(_with_instructions(messages, told), incoming)
     try:
         conversation = _without_tokens(conversation, incoming.tools, settings.dialect)
         conversation = _defused(conversation, settings.dialect)
@@ -87,7 +94,7 @@ def _dumped(messages: list[Message], incoming: Incoming) -> list[dict[str, Any]]
             written += [{**each, "role": "tool"} for each in said] if are_texts else said
     except XMLToolsError as error:
         raise Refusal(f"{incoming.said_in}: {error}", param=incoming.said_in) from None
-    return _merged(written)
+    return merged(written)
 
 
 def _is_result_as_text(message: Message) -> bool:
@@ -107,6 +114,42 @@ def _with_breaks(message: Message) -> Message:
         for part, after in pairwise((*message.parts, None))
     ]
     return message.model_copy(update={"parts": tuple(parts)})
+
+
+def _with_names(message: Message) -> Message:
+    """Return a message with a name for the tool of each result whose call is not there, and tells none."""
+    if all(result.name for result in message.results):
+        return message
+    parts = (
+        part.model_copy(update={"name": _UNKNOWN}) if isinstance(part, ToolResult) and not part.name else part
+        for part in message.parts
+    )
+    return message.model_copy(update={"parts": tuple(parts)})
+
+
+_UNKNOWN = "unknown"
+
+
+def _with_orphans_told(messages: list[Message]) -> Iterator[Message]:
+    """Yield the messages with results whose calls are not there as words of the user: chat completions have no place
+    for them, and many chat templates and servers refuse them."""
+    known: set[str] = set()
+    for message in messages:
+        known.update(call.id for call in message.calls)
+        own = tuple(result for result in message.results if result.call_id in known)
+        if len(own) == len(message.results):
+            yield message
+            continue
+        if own:
+            yield message.model_copy(update={"parts": own})
+        told: list[Part] = []
+        for part in message.parts:
+            if not isinstance(part, ToolResult):
+                told.append(part)
+            elif part.call_id not in known:
+                content = (Text(text=part.content),) if isinstance(part.content, str) else part.content
+                told += [Text(text=f"Result of the tool {part.name}, whose call is not shown:\n\n"), *content]
+        yield Message(role="user", parts=tuple(told))
 
 
 def _without_reasoning(message: Message) -> Message:
@@ -193,14 +236,31 @@ def _instructions(incoming: Incoming, tools: list[Tool], settings: Settings) -> 
     if not tools:
         return ""
     required = incoming.choice.mode == "required"
-    return render_instructions(
-        tools,
+    more, deferred = _more_tools(incoming, tools, settings), incoming.deferred(tools)
+    instructions = render_instructions(
+        [tool for tool in tools if tool not in deferred],
         style=settings.style,
         parallel_tool_calls=incoming.parallel and not incoming.choice.named,
         tool_choice="required" if required else "auto",
         server_names=settings.server_names,
         dialect=settings.dialect,
     )
+    return f"{instructions}\n\n{more}" if more else instructions
+
+
+def _more_tools(incoming: Incoming, tools: list[Tool], settings: Settings) -> str:
+    """Return what the model is told of tools that the client defers: a line for each."""
+    deferred = incoming.deferred(tools)
+    if not deferred:
+        return ""
+    marks = marks_beside(tools, named(settings.dialect))
+    # As JSON, since some dialects' calls begin with no more than a brace.
+    abouts = [json.dumps(tool.description.strip().partition("\n")[0][:200], ensure_ascii=False) for tool in deferred]
+    lines = (neutral_line(f"- {tool.name}: {about}", marks) for tool, about in zip(deferred, abouts, strict=True))
+    return "\n".join([_MORE_TOOLS, *lines])
+
+
+_MORE_TOOLS = "There are more tools, whose arguments are not told here. Find out about them before you call one:"
 
 
 def _with_instructions(messages: list[Message], instructions: str) -> list[Message]:
@@ -215,17 +275,17 @@ def _with_instructions(messages: list[Message], instructions: str) -> list[Messa
     return [Message.system(instructions), *messages]
 
 
-def _merged(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def merged(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the messages with neighbours of one role joined, as many chat templates want them."""
-    merged: list[dict[str, Any]] = []
+    joined: list[dict[str, Any]] = []
     for message in messages:
-        last = merged[-1] if merged else {}
+        last = joined[-1] if joined else {}
         texts = isinstance(last.get("content"), str) and isinstance(message.get("content"), str)
         if texts and last["role"] == message["role"] and last.keys() == message.keys() == {"role", "content"}:
-            merged[-1] = {**last, "content": f"{last['content']}\n\n{message['content']}"}
+            joined[-1] = {**last, "content": f"{last['content']}\n\n{message['content']}"}
         else:
-            merged.append(message)
-    return merged
+            joined.append(message)
+    return joined
 
 
 def upstream_body(
@@ -243,7 +303,8 @@ def upstream_body(
         return body
     is_asked_not_to_read = False
     if settings.prompt == "upstream":
-        body["tools"] = [_definition(tool) for tool in tools]
+        deferred = incoming.deferred(tools)
+        body["tools"] = [_definition(tool) for tool in tools if tool not in deferred]
         is_asked_not_to_read = settings.upstream_tool_choice == "none"
         if is_asked_not_to_read:
             body["tool_choice"] = "none"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from xmltools import dialects
-from xmltools.proxy.bridge.exchange import FINISH_REASONS
+from xmltools.models.finish_reasons import our_reason
 from xmltools.proxy.doctor.asking import NoAnswerError, Reply
 from xmltools.proxy.doctor.case import Case
 from xmltools.proxy.doctor.report import Check, Latency, Outcome
@@ -122,12 +122,12 @@ async def check_latency(case: Case) -> Check:
 
 async def check_finish_reasons(case: Case) -> Check:
     """Look at why replies end: those that end by themselves, and one that is cut."""
-    ends = dict.fromkeys(FINISH_REASONS.get(str(reply.finish), reply.finish) for reply in case.replies)
+    ends = dict.fromkeys(our_reason(reply.finish or "") or reply.finish for reply in case.replies)
     try:
         cut = await case.asking.chat(case.asking.question(_COUNT, max_tokens=_FEW_TOKENS))
     except NoAnswerError as trouble:
         return Check("finish_reasons", Outcome.WARNING, f"with few tokens: {trouble.message}", trouble.advice)
-    reason = FINISH_REASONS.get(str(cut.finish), cut.finish)
+    reason = our_reason(cut.finish or "") or cut.finish
     said = f"{' and '.join(each or 'none' for each in ends)} at the end, {reason or 'none'} when cut"
     if cut.characters > _FEW_CHARACTERS:
         return Check(

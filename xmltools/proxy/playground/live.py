@@ -29,6 +29,7 @@ from typing import Any
 
 from xmltools.errors import XMLToolsError
 from xmltools.models.events import CallCompleted, CallFailed, CallStarted, Event, Noticed
+from xmltools.models.finish_reasons import CUT_OFF, our_reason
 from xmltools.proxy.bridge import Exchange
 from xmltools.proxy.bridge.json_bodies import encoded, without_credentials, without_keys
 from xmltools.proxy.bridge.upstream_stream import calls_of, details_of, reasoning_of, text_of
@@ -44,7 +45,6 @@ _MOST_NAMES = 20
 _MOST_NAME = 200
 _MOST_MESSAGE = 2_000
 _SMALL = 2_048  # what an exchange takes beside its texts, roughly
-_CUT_OFF = ("length", "content_filter")
 
 
 class LiveHub:
@@ -281,6 +281,7 @@ class Snapshot:
 
     summary: dict[str, Any]
     request: Kept
+    warnings: Kept
     tools: str | None
     has_tools: bool
     options: dict[str, Any]
@@ -311,7 +312,7 @@ class LiveExchange:
         self._model = self._dialect = self._message = self._words = self._last_error = ""
         self._streams = self._plain = self._broke_off = False
         self._options: dict[str, Any] = {}
-        self._request, self._sent, self._tools = _Text(), _Text(), _Text()
+        self._request, self._sent, self._tools, self._warnings = _Text(), _Text(), _Text(), _Text()
         self._has_tools = False
         self._status = 0
         self._attempts: list[_Attempt] = []
@@ -328,7 +329,7 @@ class LiveExchange:
         held, self._held = self._held, 0
         self._dropped = True
         self._attempts.clear()
-        self._request, self._sent, self._tools = _Text(), _Text(), _Text()
+        self._request, self._sent, self._tools, self._warnings = _Text(), _Text(), _Text(), _Text()
         return held
 
     def _room(self, wanted: int) -> int:
@@ -401,6 +402,7 @@ class LiveExchange:
             tools = self._written([tool.model_dump() for tool in turn.tools])
             if len(tools) <= LONGEST_TEXT:
                 self._add(self._tools, tools)
+        self._add(self._warnings, self._safe_text("\n".join(exchange.warnings)).encode("utf-8", "surrogatepass"))
         said = [message.text for message in turn.conversation if message.role == "user" and message.text.strip()]
         words = " ".join(self._safe_text(said[-1][-4 * _MOST_WORDS :]).split()) if said else ""
         self._words = words if len(words) <= _MOST_WORDS else f"…{words[-_MOST_WORDS:]}"
@@ -551,7 +553,7 @@ class LiveExchange:
     def _finish(self) -> str:
         """The reason for which the upstream cut the reply off, if it did."""
         replies = self._attempt.replies.values() if self._attempt is not None else ()
-        return next((reply.finish for reply in replies if reply.finish in _CUT_OFF), "")
+        return next((reply.finish for reply in replies if our_reason(reply.finish) in CUT_OFF), "")
 
     @property
     def _attempt(self) -> _Attempt | None:
@@ -593,6 +595,7 @@ class LiveExchange:
         return Snapshot(
             summary=self.summary(),
             request=self._request.snapshot(),
+            warnings=self._warnings.snapshot(),
             tools=self._tools.head.decode() if self._tools.head and not self._tools.lost else None,
             has_tools=self._has_tools,
             options=self._options,

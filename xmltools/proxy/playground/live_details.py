@@ -42,6 +42,7 @@ def describe(snapshot: Snapshot) -> dict[str, Any]:
         "request": _request(snapshot.request),
         "tools": _json([tool.model_dump() for tool in tools]) if tools else None,
         "tools_lost": snapshot.has_tools and not tools and not snapshot.summary["plain"],
+        "warnings": snapshot.warnings.head,
         "options": snapshot.options,
         "attempts_made": attempts,
         "sent": {**asdict(snapshot.sent), "head": _pretty(snapshot.sent.head)},

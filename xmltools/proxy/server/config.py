@@ -33,10 +33,11 @@ class ServeConfig:
 
     Time-outs are in seconds: `connect_timeout` until there is a connection, `first_byte_timeout` with that until an
     answer begins (where it is not streamed, that is when the model is ready), `idle_timeout` between two pieces.
-    `keepalive`: after so much silence a streaming client is told that we are still here. `grace`: how long open
-    streams may go on when the server is stopped. `max_body` is the size of a request, `max_answer` that of an answer
-    that is not streamed, in bytes. `max_streams` is how many requests to a model may be open at once, whether they
-    stream or not, since each holds a connection to the upstream (0: any number); one more is refused with 503.
+    `keepalive`: when it was sent nothing for so long, a streaming client is told that we are still here. `grace`:
+    how long open streams may go on when the server is stopped. `max_body` is the size of a request, `max_answer`
+    that of an answer that is not streamed, in bytes. `max_streams` is how many requests to a model may be open at
+    once, whether they stream or not, since each holds a connection to the upstream (0: any number); one more is
+    refused with 503.
 
     `helpers` is how many processes may read, beside the server, what may take long (large requests, long calls), so
     that no client waits for another one's. They are started when they are needed (None: as many as there are cores,

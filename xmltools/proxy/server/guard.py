@@ -26,6 +26,7 @@ from xmltools.proxy.server.request_bodies import ClientGoneError
 _OPEN = ("/healthz",)
 _LEFT = 499
 _STATIC = "/playground/static/"
+_PAGES = ("/", "/playground", "/live")
 _ROUTES = frozenset(
     (
         *("/", "/healthz", "/metrics", "/playground", "/playground/api/analyse"),
@@ -36,6 +37,8 @@ _ROUTES = frozenset(
 """Paths that are told in numbers and logs as they are; all others are named by what answers them."""
 _FULL = "too_many_streams"
 _AGAIN = (b"retry-after", b"1")
+_TWO_LENGTHS = "two_lengths"
+_CLOSE = (b"connection", b"close")
 
 
 class Guard:
@@ -90,7 +93,7 @@ class Guard:
                 self._open -= takes_place
         except Refusal as refusal:  # of ours, or of an endpoint that has sent nothing
             record.outcome, record.reason = "refused", refusal.code
-            headers = [_AGAIN] if refusal.code == _FULL else []
+            headers = [_AGAIN] if refusal.code == _FULL else [_CLOSE] if refusal.code == _TWO_LENGTHS else []
             if refusal.status == 401 and not scope["path"].startswith("/v1"):
                 headers = [(b"www-authenticate", b'Basic realm="xmltools"')]  # a browser asks its user for a key
             await send_refusal(scope, send, refusal, headers)
@@ -111,6 +114,9 @@ class Guard:
     def _check(self, scope: Scope) -> None:
         """Raise Refusal for a request that is not let in."""
         headers = Headers(scope=scope)
+        if {"content-length", "transfer-encoding"} <= set(headers):
+            message = "expected content-length or transfer-encoding, got both; send one of them"
+            raise Refusal(message, code=_TWO_LENGTHS)
         host = headers.get("host", "")
         if self._config.is_loopback and host and not is_known_host(host, self._config.host_names):
             raise Refusal(
@@ -119,10 +125,11 @@ class Guard:
                 status=403,
                 code="unknown_host",
             )
-        origin = headers.get("origin")
+        origin = headers.get("origin", "*" if _is_loaded(scope["path"], headers) else None)
         if origin is not None and not self._is_allowed(origin, host):
+            pages = "other sites" if origin == "*" else f"{origin!r:.100}"
             raise Refusal(
-                f"web pages of {origin!r:.100} may not use this server; start it with --allow-origin {origin:.100}, if "
+                f"web pages of {pages} may not use this server; start it with --allow-origin {origin:.100}, if "
                 "they are to be let in",
                 status=403,
                 code="unknown_origin",
@@ -152,6 +159,13 @@ class Guard:
         # All are compared, and each in the same time whatever it holds.
         same = [hmac.compare_digest(given.encode("latin-1"), self._key) for given in offered_keys(headers)]
         return True in same
+
+
+def _is_loaded(path: str, headers: Headers) -> bool:
+    """Return whether a page of another site asks: browsers name no origin for a picture or a script. Links to the pages
+    that are files may be followed."""
+    is_file = path.startswith(_STATIC) or (path in _PAGES and headers.get("sec-fetch-mode") == "navigate")
+    return headers.get("sec-fetch-site") == "cross-site" and not is_file
 
 
 def _is_for_model(scope: Scope) -> bool:

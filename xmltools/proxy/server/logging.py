@@ -150,6 +150,8 @@ def _reply_fields(record: Record) -> Iterator[tuple[str, Any]]:
     for name in ("retries", "failed", "invented", "foreign", "bad_arguments"):
         if count := getattr(stats, name):
             yield name, count
+    if stats.again:
+        yield "again", ",".join(stats.again)
     if stats.unread:
         yield "unread", stats.unread
     if stats.finish_reasons:

@@ -55,7 +55,11 @@ class Metrics:
             "anomalies", "Replies that lost something, or hold what nobody reads, by kind.", "kind"
         )
         self._ignored = counter("ignored_fields", "Fields of requests that nothing comes of here, by name.", "field")
-        self._left_out = counter("left_out_tools", "Tools of requests that only the provider runs, by type.", "type")
+        self._left_out = counter(
+            "left_out_tools",
+            "Tools of requests that only the provider runs, or that can't be read, by type.",
+            "type",
+        )
         self._ttft = histogram("upstream_ttft", "Until the upstream's first byte.", _SECONDS)
         self._overhead = histogram("overhead", "What translating a request and its answer took.", _FRACTIONS)
         self._first_argument = histogram("first_arg", "From the request to the first piece of an argument.", _SECONDS)
@@ -102,7 +106,7 @@ def _is_lost(stats: Stats) -> bool:
     tokens = (stats.usage or {}).get("completion_tokens")
     is_silent = not (stats.text or stats.reasoning or stats.calls)
     # A choice that ends at once has one token, for its end.
-    return is_silent and isinstance(tokens, int) and tokens > len(stats.finish_reasons)
+    return is_silent and isinstance(tokens, int) and tokens > len(stats.finish_reasons) + stats.retries
 
 
 def _outcome(outcome: str) -> str:

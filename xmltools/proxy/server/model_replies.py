@@ -7,6 +7,7 @@ that we are still here, and errors from then on are events of the stream.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
@@ -14,6 +15,7 @@ from contextlib import aclosing
 import anyio
 from starlette.types import Receive, Scope, Send
 
+from xmltools.errors import XMLToolsError
 from xmltools.proxy.bridge import Refusal, SSEDecoder, error_message, is_error
 from xmltools.proxy.bridge.client_errors import (
     BROKEN_OFF,
@@ -103,6 +105,19 @@ class StreamedAnswer(Answer):
                 return await self._relay(answer, pieces)
 
     async def _relay(self, answer: UpstreamAnswer, pieces: AsyncGenerator[bytes, None]) -> bool:
+        with anyio.CancelScope() as rest:
+            try:
+                await self._hear(answer, pieces, rest)
+            except (UpstreamError, XMLToolsError):
+                if not self._exchange.awaits_usage:
+                    raise
+        again = await self._end(is_whole=self._all_said)
+        if self._all_said and not again:
+            await self._read_to_end(pieces)
+        return again
+
+    async def _hear(self, answer: UpstreamAnswer, pieces: AsyncGenerator[bytes, None], rest: anyio.CancelScope) -> None:
+        """Take what the upstream says. Where only the usage is wanted, `rest` ends that soon."""
         decoder = SSEDecoder()
         self._all_said = self._has_events = False
         begins = b""
@@ -117,19 +132,17 @@ class StreamedAnswer(Answer):
             finally:  # what stood in front of something that can't be read was said, however the bytes were cut
                 await self._flush()
             if self._all_said or self._exchange.done:
-                again = await self._end(is_whole=self._all_said)
-                if self._all_said and not again:
-                    await self._read_to_end(pieces)
-                return again
+                return
             now = time.monotonic()
             fast, last = fast + 1 if now - last < 1.5 * _GATHERING else 0, now
             if fast >= _FAST:
                 await anyio.sleep(_GATHERING)
-            self._wait_on(_REST if self._exchange.awaits_usage else self._config.idle_timeout)
+            self._wait_on(self._config.idle_timeout)
+            if self._exchange.awaits_usage and rest.deadline == math.inf:
+                rest.deadline = anyio.current_time() + min(_REST, self._config.idle_timeout / 2)
         await self._exchange.feed(self._data(decoder.close()), self._ready)
         if begins and not self._has_events:
             raise UpstreamError(WEB_PAGE if is_page(answer.content_type, begins) else NO_EVENTS)
-        return await self._end()
 
     async def _read_to_end(self, pieces: AsyncGenerator[bytes, None]) -> None:
         self._watch.wait(_REST)
@@ -149,7 +162,9 @@ class StreamedAnswer(Answer):
 
     async def _end(self, *, is_whole: bool = False) -> bool:
         """End the upstream's turn; `is_whole`: it said that this was all. Returns whether there is another one."""
-        if not (self._exchange.stats.finish_reasons or self._exchange.done or (is_whole and self._exchange.begun)):
+        exchange = self._exchange
+        is_over = exchange.stats.finish_reasons or exchange.done or exchange.awaits_usage
+        if not (is_over or (is_whole and exchange.begun)):
             raise UpstreamError(BROKEN_OFF)
         if await self._exchange.end(self._ready, is_whole=is_whole):
             await self._flush()
@@ -181,6 +196,7 @@ class StreamedAnswer(Answer):
         if self._kept_alive is not None:
             await self._kept_alive.wait()
         await self._write(data, more)
+        self._watch.told()
         self._passing_on = False
 
     async def _write(self, data: bytes, more: bool) -> None:
@@ -205,9 +221,8 @@ class StreamedAnswer(Answer):
     async def _send_failure(self, error: UpstreamError) -> None:
         if self._watch.finished:
             return
-        if self._exchange.awaits_usage:  # all else has been said
+        if self._exchange.awaits_usage and not await self._exchange.end(self._ready):  # all else has been said
             self._record.outcome = "ok"
-            await self._exchange.end(self._ready)
             await self._finish()
         elif self._started:
             await self._send_error(str(error), error.status)

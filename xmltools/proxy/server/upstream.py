@@ -48,6 +48,8 @@ _NOT_PASSED_UP = frozenset(
     (b"host", b"cookie", b"origin", b"referer", b"expect", b"x-request-id", b"traceparent", b"tracestate")
 )
 _NOT_PASSED_DOWN = frozenset((b"set-cookie", b"date", b"server", b"x-request-id"))
+_ABOUT_PAGES = b"access-control-"
+"""Headers that let web pages in: which ones, is said here."""
 _ABOUT_LIMITS = (b"retry-after", b"x-ratelimit-", b"anthropic-ratelimit-")
 _USER_AGENT = f"xmltools/{__version__}".encode()
 _MAX_ERROR = 1024 * 1024
@@ -81,7 +83,7 @@ class UpstreamAnswer:
     def passed_headers(self) -> Headers:
         """Return the headers for a client that gets the body as it is."""
         dropped = _HOP_BY_HOP | _NOT_PASSED_DOWN | _named_by_connection(self._headers)
-        return [(name, value) for name, value in self._headers if name not in dropped]
+        return [each for each in self._headers if each[0] not in dropped and not each[0].startswith(_ABOUT_PAGES)]
 
     def limit_headers(self) -> Headers:
         """Return the headers that say when, and how much, may be asked next."""

@@ -20,7 +20,8 @@ class Watch:
     """Runs work, and cancels it when the client leaves or the upstream says nothing for too long.
 
     `receive` is that of ASGI, whose body has been read when `body_read` is set (None: it has been). `keepalive` is
-    called after each `every` seconds of silence. `left` and `expired` say why the work was cancelled, if it was.
+    called after each `every` seconds in which the client was told nothing, whatever we wait for. `left` and `expired`
+    say why the work was cancelled, if it was.
     """
 
     def __init__(
@@ -48,13 +49,17 @@ class Watch:
     def wait(self, limit: float) -> None:
         """Say that the work now waits for the upstream, which has `limit` seconds."""
         self._limit = limit
-        self._since = self._told = time.monotonic()
+        self._since = time.monotonic()
         if self._since + limit < self._looks_at:
             self._sooner.set()
 
     def busy(self) -> None:
         """Say that the work does not wait for the upstream."""
         self._since = None
+
+    def told(self) -> None:
+        """Say that the client was sent something."""
+        self._told = time.monotonic()
 
     def finish(self) -> None:
         """Say that the client gets its answer: from now on nobody can leave, and nothing can be too late.
@@ -92,9 +97,7 @@ class Watch:
         while True:
             await self._sleep(self._pause())
             now = time.monotonic()
-            if self._since is None:
-                continue
-            if now - self._since >= self._limit:
+            if self._since is not None and now - self._since >= self._limit:
                 self.expired = not self.finished
                 self._scope.cancel()
             elif self._keepalive is not None and now - self._told >= self._every and not self.finished:
@@ -110,10 +113,9 @@ class Watch:
 
     def _pause(self) -> float:
         """Return the seconds until something could be due."""
-        if self._since is None:
-            return min(self._every, self._limit, _BUSY)
-        due = self._since + self._limit
+        now = time.monotonic()
+        due = now + min(self._limit, _BUSY) if self._since is None else self._since + self._limit
         if self._keepalive is not None and not self.finished:
             due = min(due, self._told + self._every)
         # A little more than due: a clock that is a hair early would make us look twice.
-        return max(due - time.monotonic(), 0.0) + 0.001
+        return max(due - now, 0.0) + 0.001

@@ -145,9 +145,7 @@ class _Translation:
         try:
             yield from self._streamed(exchange) if exchange.streams else self._answered(exchange)
         except (httpx2.HTTPError, XMLToolsError) as error:
-            if exchange.awaits_usage:  # all else has been said
-                yield exchange.end()
-            elif self._begun:
+            if self._begun:
                 yield exchange.fail(_reason(error), status=_status(error))
             elif isinstance(error, XMLToolsError):
                 yield from self._refused(error)
@@ -181,7 +179,13 @@ class _Translation:
                 yield from self._unsuccessful(response, body)
                 return
             head = Head(200, _response_headers(response.headers, self._api, f"{_EVENTS}; charset=utf-8"))
-            again = yield from self._chunks(exchange, head, response)
+            try:
+                again = yield from self._chunks(exchange, head, response)
+            except (httpx2.HTTPError, XMLToolsError):
+                if not exchange.awaits_usage:
+                    raise
+                yield from self._give(head, exchange.end())  # all but the usage has been said
+                again = exchange.next_turn()
 
     def _chunks(self, exchange: Exchange, head: Head, response: httpx2.Response) -> Generator[Step | Given, Any, bool]:
         """Give the client what becomes of one stream of the upstream. Return whether another is to follow."""

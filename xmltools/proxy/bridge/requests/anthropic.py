@@ -64,7 +64,7 @@ def read_messages_request(body: Mapping[str, Any], *, strict: bool = False) -> I
     Raises Refusal for what is malformed, or can't be honoured.
     """
     notes = Notes(strict)
-    tools = read_tools(body.get("tools"), lambda definition, at: _tool(definition, at, notes))
+    tools = read_tools(body.get("tools"), lambda definition, at: _tool(definition, at, notes), notes)
     choice, parallel = _choice(body.get("tool_choice"))
     fields = _fields(body, notes, bool(choice.of(tools)))
     if body.get("max_tokens") is not None:
@@ -145,10 +145,10 @@ def _conversation(body: Mapping[str, Any], notes: Notes) -> Conversation:
 
 
 def _tool(definition: Any, at: str, notes: Notes) -> Tool | None:
-    """Return a tool, None for one that Anthropic's servers run."""
+    """Return a tool, None for one that Anthropic's servers run, or that can't be read."""
     kind = definition.get("type") if isinstance(definition, Mapping) else None
     if kind in (None, "custom"):
-        return read_tool(definition, at)
+        return read_tool(definition, at, notes)
     if kind == "function":
         why = (
             "expected name and input_schema, as Anthropic's API has them, got a tool in the form of OpenAI's; send "
@@ -157,7 +157,7 @@ def _tool(definition: Any, at: str, notes: Notes) -> Tool | None:
         raise Refusal(f"{at}: {why}", param=at, code="invalid_tool")
     known = None if notes.strict else anthropic_client_tool(definition)
     if known is not None:
-        return read_tool(known, at)
+        return read_tool(known, at, notes)
     why = (
         f"{kind!r:.60} is a tool of Anthropic's servers, which are not behind this endpoint; "
         "give a tool with an input_schema"
@@ -219,6 +219,9 @@ def _plain(block: Any, at: str, notes: Notes) -> list[Any]:
         return [_with_plain(block, f"{at}.", notes)]
     if kind in _BLOCKS:
         return [block]
+    if kind == "tool_reference" and isinstance(block.get("tool_name"), str):
+        notes.deferred.discard(block["tool_name"])
+        return [{"type": "text", "text": f"Found, and from now on among your tools: {block['tool_name']}\n"}]
     notes.ignore(f"messages.{kind}", "blocks of this type can't be read here; leave it out", at)
     return []
 

@@ -141,7 +141,7 @@ _CUSTOM = {
 }
 
 
-def read_custom_tool(definition: Mapping[str, Any], at: str, notes: Notes) -> Tool:
+def read_custom_tool(definition: Mapping[str, Any], at: str, notes: Notes) -> Tool | None:
     """Return the tool of what a definition says of itself: `name`, `description` and `format`.
 
     The model is told of a grammar in words. Raises Refusal with the place, also for a grammar if it is to be strict.
@@ -156,7 +156,7 @@ def read_custom_tool(definition: Mapping[str, Any], at: str, notes: Notes) -> To
             why = "the model can't be held to a grammar here; leave it out, and describe the input"
             raise refusal(f"{at}.format", why)
         description = f"{description or ''}\n\n{_in_words(form)}".strip()
-    return read_tool({"name": name, "description": description, "parameters": _CUSTOM}, at)
+    return read_tool({"name": name, "description": description, "parameters": _CUSTOM}, at, notes)
 
 
 def _in_words(form: Mapping[str, Any]) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -10,6 +12,7 @@ from xmltools.errors import CallError, Code, Issue, XMLToolsError
 from xmltools.models import Conversation, Message, Text, ToolCall, ToolResult
 from xmltools.models.json_fields import expect, fail
 from xmltools.proxy.bridge.client_errors import Refusal
+from xmltools.proxy.bridge.requests.mended_tools import mended
 from xmltools.tools import Tool, ToolNames
 
 SAMPLING = frozenset(
@@ -19,6 +22,8 @@ SAMPLING = frozenset(
     )
 )
 """How tokens are chosen, by the names that chat completions have for it: OpenAI's, and those of inference engines."""
+UNREADABLE = "unreadable"
+"""In place of the type of a tool that can't be read."""
 UNKNOWN_FIELD = "this field is not known here, and may mean much; leave it out"
 
 
@@ -26,13 +31,18 @@ UNKNOWN_FIELD = "this field is not known here, and may mean much; leave it out"
 class Notes:
     """What a request asks for that is passed over here; if `strict`, it is refused instead.
 
-    `fields` are names of fields, `tools` types of tools, in the order of the request. `bad_arguments`: calls of the
-    history whose arguments are no JSON object; the model sees them without any.
+    `fields` are names of fields, `tools` types of tools, in the order of the request; `warnings` say which tools can't
+    be read, and why, `left_out` are the names of functions that the model can't call. `deferred` are those of tools
+    that the client wants to be told of in a line only, until they are found. `bad_arguments`: calls of the history
+    whose arguments are no JSON object; the model sees them without any.
     """
 
     strict: bool = False
     fields: list[str] = field(default_factory=list)
     tools: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    left_out: set[str] = field(default_factory=set)
+    deferred: set[str] = field(default_factory=set)
     bad_arguments: int = 0
 
     def take(self, issues: Iterable[Issue]) -> None:
@@ -76,9 +86,16 @@ class Choice:
                 raise Refusal(
                     f"tool_choice: there is no tool {name!r:.80} among the tools; {there:.400}", param="tool_choice"
                 )
-        if self.mode == "required" and not tools:
+        found = tools if self.names is None else [tool for tool in tools if tool.name in self.names]
+        if self.mode == "required" and not found:
             raise Refusal("tool_choice: a call is required, but there are no tools; send tools", param="tool_choice")
-        return tools if self.names is None else [tool for tool in tools if tool.name in self.names]
+        return found
+
+    def without(self, left_out: Collection[str]) -> Choice:
+        """Return the choice without tools that were left out, if it only allows them."""
+        if self.named or self.names is None:
+            return self
+        return replace(self, names=tuple(name for name in self.names if name not in left_out))
 
 
 @dataclass(slots=True)
@@ -107,6 +124,12 @@ class Incoming:
     client_tools: Mapping[str, str] = field(default_factory=dict)
     """The types of tools that the client knows by their type, for the names that the model knows."""
     notes: Notes = field(default_factory=Notes)
+
+    def deferred(self, tools: list[Tool]) -> list[Tool]:
+        """Return the tools of which the model is told in a line only: those that nobody has found or called yet."""
+        deferred = self.notes.deferred.difference(call.name for call in self.conversation.calls)
+        found = [tool for tool in tools if tool.name in deferred and not self.choice.named]
+        return found if len(found) < len(tools) else []
 
     def is_barred(self, error: CallError) -> bool:
         """Return whether a call failed only since tool_choice leaves its tool out."""
@@ -152,7 +175,7 @@ def fields_of(body: Mapping[str, Any], known: frozenset[str], refused: Mapping[s
     return {name: value for name, value in body.items() if name not in known and name not in refused}
 
 
-def read_tools(definitions: Any, read: Callable[[Any, str], Tool | None]) -> list[Tool]:
+def read_tools(definitions: Any, read: Callable[[Any, str], Tool | None], notes: Notes) -> list[Tool]:
     """Return the tools of a request. `read` takes a definition and its place, and returns None for one left out.
 
     Raises Refusal for what is no list of definitions, as `read` does, and for two tools of one name.
@@ -161,17 +184,54 @@ def read_tools(definitions: Any, read: Callable[[Any, str], Tool | None]) -> lis
         return []
     listed = expect(definitions, list, "tools", "a list", refusal)
     tools = [read(each, f"tools[{number}]") for number, each in enumerate(listed)]
+    notes.deferred |= {tool.name for tool, each in zip(tools, listed, strict=True) if tool and is_deferred(each)}
     return check_tools([tool for tool in tools if tool is not None])
 
 
-def read_tool(definition: Any, at: str) -> Tool:
-    """Return a tool of a definition. Raises Refusal with the place."""
+def read_tool(definition: Any, at: str, notes: Notes) -> Tool | None:
+    """Return the tool of a definition, mended where only one thing can be meant, and None for one that can't be read:
+    it is left out, so that the others can be used.
+
+    So is one that only code of the provider may call. Raises Refusal with the place for one without a name, and for any
+    that is left out if it is to be strict.
+    """
+    inner = _inner(definition)
+    callers, name = inner.get("allowed_callers"), inner.get("name")
+    if isinstance(callers, list) and callers and "direct" not in callers:
+        notes.leave_out(at, "code_only", "only code may call this tool, and none is run here; allow direct calls")
+        notes.left_out.add(str(name))
+        return None
     try:
-        tool = Tool.load(definition)
-        _ = tool.shape
+        return _tool_of(definition)
     except XMLToolsError as error:
-        raise Refusal(f"{at}: {error}", param=at, code="invalid_tool") from None
+        words: list[str] = []
+        with suppress(XMLToolsError):
+            tool = _tool_of(mended({} if notes.strict else definition, words))
+            notes.fields += [f"tools.{word}" for word in dict.fromkeys(words)]
+            notes.warnings.append(f"{at}: {error}; it was mended")
+            return tool
+        if notes.strict or not isinstance(name, str) or not name:
+            raise Refusal(f"{at}: {error}", param=at, code="invalid_tool") from None
+        notes.tools.append(UNREADABLE)
+        notes.left_out.add(name)
+        notes.warnings.append(f"{at}: {error}; the tool was left out")
+        return None
+
+
+def _tool_of(definition: Any) -> Tool:
+    tool = Tool.load(definition)
+    _ = tool.shape
     return tool
+
+
+def _inner(definition: Any) -> Mapping[str, Any]:
+    inner = definition.get("function", definition) if isinstance(definition, Mapping) else None
+    return inner if isinstance(inner, Mapping) else {}
+
+
+def is_deferred(definition: Any) -> bool:
+    """Return whether the model is to be told of a tool by its name, and more only if it is found."""
+    return _inner(definition).get("defer_loading") is True
 
 
 def check_tools(tools: list[Tool]) -> list[Tool]:
@@ -215,17 +275,42 @@ def stops_of(value: Any, name: str) -> tuple[str, ...]:
 
 
 def system_first(conversation: Conversation) -> Conversation:
-    """Return the conversation with messages of the system only at its start, which is all that many templates take.
+    """Return the conversation with one message of the system, at its start, which is all that many templates take.
 
-    What it says later becomes a message of the user that is marked as the agents themselves mark reminders.
+    What it says later becomes a message of the user, in a tag of ours; between a call and its results it comes after
+    these. Users can't write that tag: in their own words it is no tag. It is not the one by which agents mark reminders
+    in what users say (`<system-reminder>`), which stays as it is.
     """
-    begun = False
+    first: list[Message] = []
     messages: list[Message] = []
+    waiting: list[Message] = []
     for message in conversation:
-        begun = begun or message.role != "system"
-        if begun and message.role == "system":
-            said = "\n".join(part.text.strip() for part in message.parts if isinstance(part, Text))
-            text = f"<system-reminder>\n{said}\n</system-reminder>"
-            message = Message(role="user", parts=(Text(text=text),))
-        messages.append(message)
-    return conversation.with_messages(messages)
+        if message.role == "system":
+            if not messages:
+                first.append(message)
+            elif said := "\n".join(part.text.strip() for part in message.parts if isinstance(part, Text)):
+                text = f"<{_FRAME}>\n{said}\n</{_FRAME}>"
+                waiting.append(Message(role="user", parts=(Text(text=text),)))
+        elif message.results:
+            messages.append(_defused(message))
+        else:
+            messages += [*waiting, _defused(message)]
+            waiting = []
+    if len(first) > 1:
+        texts = ("\n".join(part.text for part in each.parts if isinstance(part, Text)) for each in first)
+        first = [Message.system("\n\n".join(filter(None, texts)))]
+    return conversation.with_messages([*first, *messages, *waiting])
+
+
+_FRAME = "system-message"
+_FORGED = re.compile(rf"<(?=[\s/]*{_FRAME})", re.IGNORECASE)
+
+
+def _defused(message: Message) -> Message:
+    if message.role != "user" or not any(_FORGED.search(part.text) for part in message.parts if isinstance(part, Text)):
+        return message
+    parts = (
+        part.model_copy(update={"text": _FORGED.sub("&lt;", part.text)}) if isinstance(part, Text) else part
+        for part in message.parts
+    )
+    return message.model_copy(update={"parts": tuple(parts)})

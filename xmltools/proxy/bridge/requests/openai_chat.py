@@ -19,6 +19,7 @@ from xmltools.proxy.bridge.requests.incoming import (
     read_tool,
     read_tools,
     stops_of,
+    system_first,
     whole_number,
 )
 from xmltools.proxy.bridge.requests.responses_fields import refusal, wrong
@@ -46,8 +47,8 @@ def read_chat_request(body: Mapping[str, Any], *, strict: bool = False) -> Incom
     """
     notes = Notes(strict)
     custom: set[str] = set()
-    tools = read_tools(body.get("tools"), lambda definition, at: _tool(definition, at, notes, custom))
-    choice = _choice(body.get("tool_choice"))
+    tools = read_tools(body.get("tools"), lambda definition, at: _tool(definition, at, notes, custom), notes)
+    choice = _choice(body.get("tool_choice")).without(notes.left_out)
     fields = fields_of(body, _KNOWN, {**_REFUSED, **(_WITH_TOOLS if choice.of(tools) else {})})
     _check_format(fields, choice.of(tools))
     options = body.get("stream_options") or {}
@@ -78,7 +79,7 @@ def _conversation(messages: Any, notes: Notes) -> Conversation:
     except XMLToolsError as error:
         raise refusal("messages", str(error)) from None
     notes.take(issues)
-    return loaded
+    return system_first(loaded)
 
 
 def _with_refusal_said(message: Any) -> Any:
@@ -105,16 +106,16 @@ def _as_text(part: Any) -> Any:
 
 
 def _tool(definition: Any, at: str, notes: Notes, custom: set[str]) -> Tool | None:
-    """Return a tool, and put the name of a custom one into `custom`; None for one that the client does not run."""
+    """Return a tool, and put the name of a custom one into `custom`; None for one that is left out."""
     kind = definition.get("type", "function") if isinstance(definition, Mapping) else "function"
     if kind == "function":
-        return read_tool(definition, at)
+        return read_tool(definition, at, notes)
     if kind == "custom":
         inner = definition.get("custom")
         if not isinstance(inner, Mapping):
             raise wrong(f"{at}.custom", '{"name": ...}', inner)
-        tool = read_custom_tool(inner, f"{at}.custom", notes)
-        custom.add(tool.name)
+        if tool := read_custom_tool(inner, f"{at}.custom", notes):
+            custom.add(tool.name)
         return tool
     why = (
         f'only tools of the types "function" and "custom" can be called in text, got {kind!r:.40}; '

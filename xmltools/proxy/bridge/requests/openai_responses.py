@@ -79,7 +79,7 @@ def read_responses_request(body: Object, *, strict: bool = False) -> Incoming:
     box = Toolbox(notes)
     box.read(list_in(body, "tools"))
     find_tools(body, box)
-    choice = _choice(body.get("tool_choice"), box)
+    choice = _choice(body.get("tool_choice"), box).without(notes.left_out)
     tools = box.tools
     return Incoming(
         model=model_of(body),

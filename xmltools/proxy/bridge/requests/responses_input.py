@@ -8,15 +8,18 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 from xmltools import formats
 from xmltools.errors import Issue, XMLToolsError
 from xmltools.models import Conversation, Message, Part, Text, ToolResult
+from xmltools.proxy.bridge.client_errors import Refusal
 from xmltools.proxy.bridge.requests.incoming import Notes, system_first
 from xmltools.proxy.bridge.requests.responses_fields import Object, list_in, object_in, refusal, text_in, wrong
 from xmltools.proxy.bridge.requests.responses_tools import SEARCH, Toolbox
+from xmltools.syntax.json_reader import JSONError, loads_lenient
 
 NO_MEMORY = "nothing is kept between requests; send the whole conversation as input"
 """Why an item can't refer to what an earlier request said."""
@@ -86,10 +89,6 @@ def _load(said: list[tuple[str, dict[str, Any]]], notes: Notes) -> Conversation:
     except XMLToolsError as error:
         raise refusal("input", str(error)) from None
     notes.take(issues)
-    for issue in issues:
-        if issue.code == "orphan_result":
-            at, _ = said[issue.index or 0]
-            raise refusal(at, f"there is no call with this call_id in front of it; {NO_MEMORY}")
     return system_first(loaded.with_messages(_joined(loaded)))
 
 
@@ -288,11 +287,23 @@ _REFUSED = {
 def _content(item: Object, key: str, at: str, box: Toolbox) -> str | list[dict[str, Any]]:
     content = item.get(key)
     if isinstance(content, str):
-        return content
+        return _images(content, box) or content if key == "output" else content
     if not isinstance(content, list):
         raise wrong(f"{at}{key}", "text or a list of parts", content)
     parts = [_part(each, f"{at}{key}[{number}].", box) for number, each in enumerate(content)]
     return str(parts[0]["text"]) if len(parts) == 1 and parts[0]["type"] == "text" else parts
+
+
+def _images(text: str, box: Toolbox) -> list[dict[str, Any]] | None:
+    """Return the parts that a client has written as text, None if it is no list of parts with an image in it."""
+    if not text.startswith("[") or '"input_image"' not in text.replace("'", '"'):
+        return None
+    with suppress(JSONError, Refusal):
+        given, _ = loads_lenient(text)
+        parts = [_part(each, "", box) for each in given]
+        if any(part["type"] == "image_url" for part in parts):
+            return parts
+    return None
 
 
 def _part(part: Any, at: str, box: Toolbox) -> dict[str, Any]:

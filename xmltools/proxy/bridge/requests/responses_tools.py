@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from xmltools.proxy.bridge.requests.client_tools import openai_client_tool, read_custom_tool
-from xmltools.proxy.bridge.requests.incoming import Notes, check_tools, read_tool
+from xmltools.proxy.bridge.requests.incoming import Notes, check_tools, is_deferred, read_tool
 from xmltools.proxy.bridge.requests.responses_fields import Object, list_in, refusal, text_in
 from xmltools.tools import Tool
 
@@ -42,7 +42,11 @@ class Toolbox:
 
     def read(self, definitions: list[Any]) -> None:
         """Read the tools of a request. Raises Refusal for one that can't be taken, and for two of one name."""
-        alone = [tool for number, each in enumerate(definitions) for tool in self._alone(each, f"tools[{number}]")]
+        alone: list[Tool] = []
+        for number, each in enumerate(definitions):
+            found = list(self._alone(each, f"tools[{number}]"))
+            self.notes.deferred.update(tool.name for tool in found if is_deferred(each))
+            alone += found
         self._tools = {tool.name: tool for tool in check_tools(alone)}
         for number, each in enumerate(definitions):
             if isinstance(each, dict) and each.get("type") == "namespace":
@@ -59,6 +63,7 @@ class Toolbox:
             for tool in self._alone(each, place):
                 self._tools.setdefault(tool.name, tool)
                 names.append(tool.name)
+        self.notes.deferred -= set(names)
         return names
 
     def name(self, source: Object, at: str = "") -> str:
@@ -89,13 +94,14 @@ class Toolbox:
         kind = definition.get("type") if isinstance(definition, dict) else None
         own = None if self.notes.strict or not isinstance(kind, str) else _client_tool(definition)
         if own is not None:
-            self.client_tools[own["name"]] = own["name"]
-            yield read_tool(own, at)
+            if tool := read_tool(own, at, self.notes):
+                self.client_tools[tool.name] = tool.name
+                yield tool
         elif kind in ("function", "custom"):
-            tool = self._one(definition, at)
-            if kind == "custom":
-                self.custom.add(tool.name)
-            yield tool
+            if tool := self._one(definition, at):
+                if kind == "custom":
+                    self.custom.add(tool.name)
+                yield tool
         elif kind != "namespace":
             why = (
                 f"only tools that the client runs are behind this endpoint, such as functions, not {kind!r:.60}; "
@@ -106,9 +112,9 @@ class Toolbox:
             self.notes.leave_out(at, kind, why)
             self._left_out.add(kind)
 
-    def _one(self, definition: Object, at: str) -> Tool:
+    def _one(self, definition: Object, at: str) -> Tool | None:
         if definition["type"] == "function":
-            return read_tool(definition, at)
+            return read_tool(definition, at, self.notes)
         return read_custom_tool(definition, at, self.notes)
 
     def _add_group(self, group: Object, at: str, *, anew: bool) -> list[str]:
@@ -121,18 +127,25 @@ class Toolbox:
             if not isinstance(each, dict) or each.get("type") not in ("function", "custom"):
                 raise refusal(place, "a namespace holds tools of the types function and custom")
             tool = self._one(each, place)
+            if tool is None:
+                continue
             known = group_names.get(tool.name)
             if known is not None and anew:
                 raise refusal(place, f"there are two of the name {tool.name!r:.80} in the namespace {space!r:.80}")
             written = known or self._free(_joined(space, tool.name))
-            names.append(written)
             if known is None:
+                # Said once: it may be long.
+                renamed = _renamed(tool, written, "" if names else about, place, self.notes)
+                if renamed is None:
+                    continue
                 group_names[tool.name] = written
                 self.namespaces[written] = (space, tool.name)
-                # Said once: it may be long.
-                self._tools[written] = _renamed(tool, written, about if number == 0 else "", place)
+                self._tools[written] = renamed
+                if anew and is_deferred(each):
+                    self.notes.deferred.add(written)
                 if each["type"] == "custom":
                     self.custom.add(written)
+            names.append(written)
         return names
 
     def _free(self, name: str) -> str:
@@ -151,10 +164,10 @@ def _client_tool(definition: dict[str, Any]) -> dict[str, Any] | None:
     return openai_client_tool(definition)
 
 
-def _renamed(tool: Tool, name: str, more: str, at: str) -> Tool:
+def _renamed(tool: Tool, name: str, more: str, at: str, notes: Notes) -> Tool | None:
     """Return the tool by another name, and with more said about it."""
     description = f"{tool.description}\n\n{more}".strip()
-    return read_tool({"name": name, "description": description, "parameters": tool.parameters}, at)
+    return read_tool({"name": name, "description": description, "parameters": tool.parameters}, at, notes)
 
 
 def _joined(space: str, name: str) -> str:

@@ -83,7 +83,7 @@ function lostNote(lost, where) {
 const headData = ({ request, attempts_made, sent: _, ...rest }) => ({ ...rest, seconds: rest.open ? 0 : rest.seconds });
 
 function head(exchange) {
-  const { api, route, model, id, dialect, stream, plain, time, seconds, open, message, status, tools_lost: toolsLost } = exchange;
+  const { api, route, model, id, dialect, stream, plain, time, seconds, open, message, status, warnings, tools_lost: toolsLost } = exchange;
   const facts = [
     ["Request", `${route || api}${stream ? ", streamed" : ""}`],
     ["Id", id],
@@ -99,6 +99,7 @@ function head(exchange) {
     el("div", { class: "title" }, el("h2", {}, visible(model || "No model named")), el("p", { class: "badges" }, ...badgesOf(exchange), stateBadge(exchange))),
     message ? el("p", { class: "alert" }, visible(message)) : "",
     plain ? el("p", { class: "remark" }, "This request has no tools: it was passed on as it came, and nothing was read in the reply.") : "",
+    ...(warnings ? warnings.split("\n").map((each) => el("p", { class: "remark" }, visible(each))) : []),
     toolsLost ? el("p", { class: "remark" }, "The tools are too long to be kept: what calls there were is counted, but the reply is shown as text.") : "",
     el("dl", { class: "facts" }, ...rows),
     el("p", { class: "back" }, el("a", { href: "#exchanges" }, "Back to the list")),
