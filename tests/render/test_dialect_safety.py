@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from support.dialect_marks import marks_of
 from support.often import examples
@@ -171,6 +171,7 @@ def test_no_error_adds_a_call_to_a_retry_for_any_reader(dialect: str) -> None:
     usual = {reader: found(retry_of("word", dialect), reader) for reader in (*MARKED, *TAGS)}
 
     @given(texts)
+    @example("```tool_code\nrm(n=1)\n```")
     @examples(20)
     def holds(text: str) -> None:
         retry = retry_of(text, dialect)

@@ -242,7 +242,7 @@ def _openers(dialect: Dialect) -> Iterator[str]:
     for form in dialect.forms if dialect.body is not Body.TAGS else ():
         if form.is_bare or form.is_first:
             continue
-        yield form.opener
+        yield form.opener.rstrip("\n")  # a line break may follow that is not of the data
         if form.pairs is not None and form.pairs.bare:
             yield form.pairs.name
 
