@@ -6,14 +6,17 @@ import contextlib
 import json
 import re
 from collections.abc import Iterator
+from itertools import cycle
 from random import Random
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.dialect_marks import write
 from support.effort import effort
 
+from xmltools import dialects
 from xmltools.errors import XMLToolsError
 from xmltools.proxy.bridge import Exchange, Refusal, Settings, SSEDecoder, error_body
 from xmltools.proxy.bridge.upstream_stream import parts_of
@@ -1053,3 +1056,17 @@ def test_text_with_fences_and_without_calls_stays_as_it_is(seed: int) -> None:
     said = "a" + "".join(rng.choices(["```", "``", "`", "~~~", "~", "\n", " ", "xml", "x" * 50], k=30)) + "."
     made = deltas(stream(Exchange("chat", chat(stream=True)), said, seed=seed))
     assert (made["content"], made["calls"]) == (said, [])
+
+
+@pytest.mark.parametrize("dialect", [each.name for each in dialects.all() if each.written])
+def test_no_beginning_of_a_call_is_run_where_the_reply_is_not_whole(dialect: str) -> None:
+    """Cut off at every character, for each reason in turn. A call lacks its end mark only if the dialect has none."""
+    written, arguments = dialects.named(dialect), {"path": 'a.py <b> "c"', "size": 12}
+    said = write(written, "write", arguments)
+    for cut, reason in zip(range(1, len(said)), cycle(CUT_OFF)):
+        exchange = Exchange("chat", chat(), Settings(dialect=dialect, retries=0))
+        body = exchange.answer(completion(said[:cut], reason=reason))
+        assert body is not None
+        for made in body["choices"][0]["message"].get("tool_calls", ()):
+            assert json.loads(made["function"]["arguments"]) == arguments, (said[:cut], reason)
+            assert not written.has_end or said[:cut].endswith(tuple(end for form in written.forms for end in form.ends))
