@@ -185,8 +185,8 @@ def test_a_rejected_call_is_sent_back_and_then_made() -> None:
     assert whole.usage_metadata == {"input_tokens": 10, "output_tokens": 6, "total_tokens": 16}
 
 
-def test_a_stream_is_left_when_its_call_is_rejected() -> None:
-    model = scripted(f"{BAD}\nAnd so on, for a long time.", GOOD)
+def test_a_stream_is_left_when_the_model_goes_on_for_long_after_a_rejected_call() -> None:
+    model = scripted(f"{BAD}\nAnd so on{', and so on' * 300}.", GOOD)
     assert reduce(add, bound(model).stream("Sun?")).tool_calls
     assert model.left == [True, False]
 

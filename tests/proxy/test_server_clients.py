@@ -20,6 +20,7 @@ from proxy.test_server_upstream import (
     CALL,
     DONE,
     MESSAGES,
+    PATIENCE,
     RESPONSES_TOOL,
     TOOL,
     USAGE,
@@ -176,8 +177,8 @@ def test_arguments_arrive_while_the_model_still_writes_them() -> None:
             delta = event.choices[0].delta if event.choices else None
             for call in (delta.tool_calls if delta else None) or ():
                 told += call.function.arguments or ""
-            if told.endswith("x < 1\\n") and gate.reached.is_set() and not gate._opened.done():
-                assert "😀" not in told
+            if told.endswith("x < 1\\n") and not gate._opened.done():
+                assert gate.reached.wait(PATIENCE) and "😀" not in told
                 gate.open()
     assert json.loads(told) == ARGUMENTS
 
