@@ -1070,3 +1070,9 @@ def test_no_beginning_of_a_call_is_run_where_the_reply_is_not_whole(dialect: str
         for made in body["choices"][0]["message"].get("tool_calls", ()):
             assert json.loads(made["function"]["arguments"]) == arguments, (said[:cut], reason)
             assert not written.has_end or said[:cut].endswith(tuple(end for form in written.forms for end in form.ends))
+
+
+def test_a_reason_that_nobody_knows_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    for _ in range(3):
+        Exchange("chat", chat()).answer(completion("Hi", reason="tired"))
+    assert [each.getMessage().count("'tired'") for each in caplog.records] == [1]

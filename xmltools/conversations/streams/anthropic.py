@@ -26,7 +26,7 @@ Message = tuple[str, dict[str, Any]]
 
 _CUT = {"length": "max_tokens", "error": "max_tokens", "content_filter": "refusal"}
 """What the API says of a reply that was cut off, by our words."""
-_OWN_REASONS = ("max_tokens", "stop_sequence", "pause_turn", "refusal", "model_context_window_exceeded")
+_OWN_REASONS = ("stop_sequence", "pause_turn", "model_context_window_exceeded")
 
 _BLOCKS: dict[Kind, tuple[str, dict[str, Any]]] = {
     Kind.TEXT: ("text", {"type": "text", "text": ""}),
@@ -38,12 +38,11 @@ _DELTAS = {Kind.TEXT: "text", Kind.REASONING: "thinking"}
 class AnthropicStream:
     """Turns the events of one parser into pairs of an event's name and its data.
 
-    `id` and `model` stand in the first event, with `input_tokens` if they are known by then, or what else `usage` has.
-    `tools` are those of the
-    parser: their strings stream, other arguments follow when a call is complete. `on_failure`: what becomes of a block
-    that gives no call. `"leave"` makes it text if the client has not heard of the call, else the call stays
-    unfinished; `"text"` writes the block as text in both cases, `"drop"` in none. `"spoil"` is
-    `"drop"` with an end to the arguments that no reader of unfinished JSON takes for arguments.
+    `id` and `model` are in the first event, with `usage`: `input_tokens` if they are known by then, and what was put
+    there since. `tools` are those of the parser: their strings stream, other arguments follow when a call is complete.
+    `on_failure`: what becomes of a block that gives no call. `"leave"` makes it text if the client has not heard of the
+    call, otherwise the call stays unfinished; `"text"` writes the block as text in both cases, `"drop"` in none.
+    `"spoil"` is `"drop"` with an end to the arguments that no reader of unfinished JSON takes for arguments.
 
     Raises `XMLToolsError` for options that make no sense.
     """

@@ -460,7 +460,7 @@ def _settings_for(model: str, settings: Settings) -> Settings:
 
 
 def _added(before: Mapping[str, Any], usage: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the sums of what two turns spent, however deep they stand."""
+    """Return the sums of what two turns spent, at any depth."""
     added = {**before, **usage}
     for name in before.keys() & usage.keys():
         old, new = before[name], usage[name]

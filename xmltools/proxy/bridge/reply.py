@@ -45,14 +45,14 @@ _MOST_FIRST = 1_024
 class ReplyReader:
     """Reads one reply.
 
-    `tools` may be called; without any, the reply is text, in which words stand for calls of those in the request.
-    The request, `incoming`, says how its text and its calls end
-    and whether the client wants reasoning; `settings`, where reasoning goes. `live`: the client hears of a call while
-    it is written, else when it is complete. `keep_failure`: the first call that fails ends the reply, to be sent back,
-    unless the client has heard of it. `keep_text`: the text that the client gets is kept. `keep_calls`: complete calls
-    are put into `completed`, and not sent. `source`: the beginning of a block that the reply continues. `sent_before`:
-    the text of the replies before that the client has, which this one may begin with again. `listen` hears of every
-    event of the parser. `ids` gives calls the ids that the upstream takes.
+    `tools` may be called; without any, the reply is text, and a call of a tool in the request becomes a sentence. The
+    request, `incoming`, says how its text and its calls end and whether the client wants reasoning; `settings`, where
+    reasoning goes. `live`: the client hears of a call while it is written, otherwise when it is complete.
+    `keep_failure`: the first call that fails ends the reply, to be sent back, unless the client has heard of it.
+    `keep_text`: the text that the client gets is kept. `keep_calls`: complete calls are put into `completed`, and not
+    sent. `source`: the beginning of a block that the reply continues. `sent_before`: the text of the replies before
+    that the client has, which this one may begin with again. `listen` hears of every event of the parser. `ids` gives
+    calls the ids that the upstream takes.
     """
 
     def __init__(

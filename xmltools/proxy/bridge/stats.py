@@ -63,5 +63,5 @@ class Stats:
 
 
 def word_of(notice: Notice) -> str:
-    """Return a word for where a call stands of which nobody hears."""
+    """Return where a call is that nobody hears of: its notation, or that it is in a fence."""
     return "code_fence" if notice.code is Code.SHOWN_CALL else notice.notation

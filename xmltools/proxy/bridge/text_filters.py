@@ -182,7 +182,7 @@ class NoInvention:
 
 
 class CallFences:
-    """Leaves out the lines of a fence around calls, of which nothing else would be left than an empty fence.
+    """Leaves out the lines of a fence around calls, since only an empty fence would be left of it.
 
     The parser says which calls are in one (`code_fence`). What may be such a line is held until it is known.
     """
@@ -212,7 +212,7 @@ class CallFences:
                 yield event
 
     def close(self) -> Iterator[Event]:
-        """Yield what was held, but for the line that ends a fence."""
+        """Yield what was held, except the line that ends a fence."""
         for event in self._held:
             if not (self._is_after_call and isinstance(event, TextDelta) and _CLOSING.fullmatch(event.text)):
                 yield event

@@ -260,7 +260,7 @@ def _more_tools(incoming: Incoming, tools: list[Tool], settings: Settings) -> st
     return "\n".join([_MORE_TOOLS, *lines])
 
 
-_MORE_TOOLS = "There are more tools, whose arguments are not told here. Find out about them before you call one:"
+_MORE_TOOLS = "There are more tools, whose arguments are not listed here. Find out about them before you call one:"
 
 
 def _with_instructions(messages: list[Message], instructions: str) -> list[Message]:
