@@ -46,7 +46,7 @@ FULL: dict[str, tuple[str, ...]] = {
     "proxy/test_server_clients.py": ("anthropic",),
     "proxy/test_server_faults.py": ("anthropic",),
     "proxy/test_server_observed.py": ("opentelemetry",),
-    "proxy/test_translation.py": (),
+    "proxy/test_long_replies.py": (),
     "proxy/test_transport.py": ("anthropic",),
     "proxy/test_usage.py": (),
     "proxy/test_wire_facts.py": ("anthropic",),

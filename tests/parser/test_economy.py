@@ -128,22 +128,20 @@ OPEN = "Words. <tool><tool_name>f</tool_name><arguments><a>"
 @pytest.mark.parametrize("begun", ["some words", "<![CDATA[some words", "some &amp; words"])
 @pytest.mark.parametrize("tools", [[TOOL], None])
 @pytest.mark.parametrize("opener", ["<tool>", "<tool >"])
-def test_a_chunk_weighs_its_length_or_that_of_the_call_if_it_may_end_it(opener, tools, begun):
+def test_an_open_call_is_pending_until_its_end(opener, tools, begun):
     parser, text = xt.Parser(tools), OPEN.replace("<tool>", opener) + begun
     parser.feed(text)
-    size = len(text) - len("Words. ")
-    assert parser.weigh(" and more") == 9
-    end = ("]]>" if "[" in begun else "") + "</a></arguments></tool>"
-    assert parser.weigh(end) == len(end) + size
-    assert parser.weigh(" and more", is_last=True) == 9 + size
+    assert parser.pending == len(text) - len("Words. ")
+    parser.feed(("]]>" if "[" in begun else "") + "</a></arguments></tool>")
+    assert parser.pending == 0
 
 
-def test_outside_of_calls_it_weighs_what_is_held_back_too():
+def test_outside_of_calls_what_is_held_back_is_pending():
     parser = xt.Parser()
     parser.feed("Words. ")
-    assert parser.weigh("more") == parser.weigh("more", is_last=True) == 4
+    assert parser.pending == 0
     parser.feed("<too")
-    assert parser.weigh("more") == parser.weigh("more", is_last=True) == 8
+    assert parser.pending == 4
 
 
 def ratio(work, other):

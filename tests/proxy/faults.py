@@ -1288,7 +1288,6 @@ def _server(url: str, retries: int, loops: list[asyncio.AbstractEventLoop]) -> A
     """A server as `run` makes it, that says on which loop it runs."""
     app = create_app(
         ServeConfig(
-            helpers=1,
             upstream=url,
             settings=Settings(dialect="forge", retries=retries),
             connect_timeout=_SILENCE,

@@ -89,7 +89,7 @@ ENDS: dict[str, tuple[Callable[[Seen], Answer], str, str]] = {
     "nothing": (lambda seen: Answer([Cut()]), "failed", "the upstream broke off"),
     "overloaded": (lambda seen: as_json({"error": {"message": "overloaded"}}, 503), "failed", "overloaded"),
     "error in the stream": (broken_chunk, "failed", "out of memory"),
-    "no JSON": (lambda seen: Answer([b"data: {\n\n"]), "failed", "the upstream sent what can't be read"),
+    "no JSON": (lambda seen: Answer([b"data: {\n\n"]), "failed", "the upstream sent what is no JSON"),
 }
 
 

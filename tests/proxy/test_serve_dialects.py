@@ -280,9 +280,9 @@ def test_native_calls_of_the_upstream_pass_through() -> None:
 
 
 @dialects
-def test_long_calls_are_read_in_a_process_beside_the_server(dialect: str) -> None:
+def test_long_calls_are_read_whole(dialect: str) -> None:
     long = {"path": "a", "text": "line < 1\n" * 20_000}
-    with world(Upstream(make=reply(call(dialect, long))), helpers=1, **settings(dialect)) as it:
+    with world(Upstream(make=reply(call(dialect, long))), **settings(dialect)) as it:
         assert chat_call(openai_client(it.url))[1] == [{**long, "text": long["text"]}]
 
 

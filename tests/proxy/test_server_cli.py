@@ -75,6 +75,34 @@ def command(*arguments: str, **environment: str) -> Iterator[Running]:
             made.process.communicate(timeout=PATIENCE)
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_several_processes_serve_at_one_port_and_end_together(number: int) -> None:
+    gate = Gate()
+
+    def answer(seen: Seen) -> Answer:
+        return Answer([chunk("Hello "), gate, chunk("you", finish="stop")] if seen.method == "POST" else [b"{}"])
+
+    with (
+        running(Upstream(make=answer)) as upstream,
+        command("serve", "--upstream", upstream, "--workers", "3") as it,
+    ):
+        with httpx2.stream("POST", it.url + CHAT, json={**BODIES[CHAT], "stream": True}, timeout=PATIENCE) as response:
+            pieces = response.iter_text()
+            text = next(pieces)
+            it.process.send_signal(number)
+            gate.open()
+            text += "".join(pieces)
+        assert "Hello" in text and "you" in text and "[DONE]" in text
+        _, log = it.process.communicate(timeout=PATIENCE)
+        assert it.process.returncode == (0 if number == signal.SIGINT else -number), log
+        eventually(lambda: not is_listening(it.url), "nobody listens any more")
+
+
+def test_the_live_view_is_for_one_process(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["serve", "--demo", "--live", "--workers", "2"]) == 2
+    assert "--live" in capsys.readouterr().err
+
+
 @pytest.fixture
 def unused_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as taken:

@@ -250,7 +250,7 @@ def test_a_refused_request_is_logged_with_the_reason(records: list[logging.LogRe
 FAILURES = {
     "broken off": (Answer([chunk("On it")]), "the upstream broke off its reply"),
     "cut": (Answer([chunk("On it"), Cut()]), "the upstream broke off the connection"),
-    "unreadable": (Answer([f"data: {CANARY}\n\n".encode()]), "the upstream sent what can't be read"),
+    "unreadable": (Answer([f"data: {CANARY}\n\n".encode()]), "the upstream sent what is no JSON"),
 }
 
 

@@ -126,10 +126,9 @@ def declare_serve(parser: argparse.ArgumentParser) -> None:
         add(f"--allow-{name}", dest=values, metavar=metavar, action="append", default=[], help=what)
     add("--max-body", metavar="BYTES", type=size, default=16 << 20, help="size of a request (default: 16 MiB)")
     streams = "requests to a model that may be open at once, streams or not (default: 1000; 0: any number)"
-    helpers = "processes that read, beside the server, what may take long "
-    helpers += "(default: as many as cores, 2 to 4; 0, or --demo: none)"
     add("--max-streams", metavar="N", type=whole_number(0, 99_999), default=1000, help=streams)
-    add("--helpers", metavar="N", type=whole_number(0, 64), help=helpers)
+    workers = "processes that serve at the one port, each with limits and metrics of its own (default: 1)"
+    add("--workers", metavar="N", type=whole_number(1, 64), default=1, help=workers)
     first = "from a request to the upstream until it begins to answer, connecting included"
     for name, seconds, what in (
         ("connect-timeout", 10.0, "until the upstream takes the connection"),
@@ -237,7 +236,7 @@ _OPTIONS = {
     "upstream_tool_choice": "--upstream-tool-choice",
     "server_names": "--server-names",
     "strict_calls": "--strict-calls",
-    **{name: f"--{name}" for name in ("prompt", "upstream", "dialect", "style", "also", "speed")},
+    **{name: f"--{name}" for name in ("prompt", "upstream", "dialect", "style", "also", "speed", "live", "workers")},
 }
 """Options, by the fields that errors about them name."""
 

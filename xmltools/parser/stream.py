@@ -126,16 +126,11 @@ class Parser:
         """True after `close`, if only the end of the reply decided where a value ends (protocol, 4.9)."""
         return self._decided > 0
 
-    def weigh(self, chunk: str, is_last: bool = False) -> int:
-        """Return how many characters may have to be looked at to read `chunk` next: its own, those that are held back,
-        and those of the open block if it may end that, or if the reply ends after it (`is_last`)."""
-        block = self._block
-        if block is None:
-            return len(chunk) + len(self._run.held)
-        goes_on = ">" not in chunk or block.error is not None
-        if not is_last and (goes_on or (OTHER < self._run.kind <= JSON and self._run.char not in chunk)):
-            return len(chunk)
-        return len(chunk) + self._run.pos - block.start
+    @property
+    def pending(self) -> int:
+        """Characters that may have to be looked at again to read what comes next: those that are held back, and those
+        of the open call."""
+        return len(self._run.held) if self._block is None else self._run.pos - self._block.start
 
     # Hot: chunks of four characters are the rule, and most of them begin and end nothing. They make one event.
     def feed(self, chunk: str) -> list[Event]:

@@ -6,7 +6,15 @@ that comes back is read as it streams and becomes the calls that the client's AP
 
 from xmltools.proxy.bridge.added_fields import AddedFields
 from xmltools.proxy.bridge.after_failed_call import failure_in_words
-from xmltools.proxy.bridge.client_errors import Api, Refusal, error_body, error_message, error_status, is_error
+from xmltools.proxy.bridge.client_errors import (
+    Api,
+    Refusal,
+    UpstreamError,
+    error_body,
+    error_message,
+    error_status,
+    is_error,
+)
 from xmltools.proxy.bridge.exchange import Exchange
 from xmltools.proxy.bridge.requests import Incoming, read_request
 from xmltools.proxy.bridge.settings import Settings
@@ -24,6 +32,7 @@ __all__ = [
     "Settings",
     "Stats",
     "Turn",
+    "UpstreamError",
     "error_body",
     "error_message",
     "error_status",

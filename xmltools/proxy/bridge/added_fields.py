@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 from xmltools.proxy.bridge.client_errors import Refusal
@@ -10,6 +11,7 @@ from xmltools.proxy.bridge.json_bodies import encoded, parse_object
 SPECIAL_TOKENS = "skip_special_tokens"
 """False asks an engine to leave special tokens in the text, since calls may be spelled with them."""
 _STATUSES = (400, 422)
+_LOG = logging.getLogger("xmltools.serve")
 _NAME = SPECIAL_TOKENS.encode()
 
 
@@ -33,6 +35,7 @@ class AddedFields:
         if status not in _STATUSES or _NAME not in answer or _NAME not in body or not _split(body)[0]:
             return False
         self._refused.add(upstream)
+        _LOG.warning("the upstream refuses a field, which is left out", extra={"fields": {"field": SPECIAL_TOKENS}})
         return True
 
 

@@ -44,8 +44,8 @@ _WORDS = ("error", "message", "detail", "msg")
 class Refusal(XMLToolsError):  # noqa: N818 - what HTTP calls a client error
     """A request that cannot be honoured: the message says why, and what to send instead.
 
-    `status` is that of HTTP, `code` a stable name, `param` the field of the request that is meant. `quotes`: the
-    message is in the upstream's own words, which may repeat what it was asked; `in_log` is what a log may have of it.
+    `status` is that of HTTP, `code` a stable name, `param` the field of the request that is meant. `in_log` is what a
+    log may have of the message, which may quote the upstream; by default all.
     """
 
     def __init__(
@@ -55,22 +55,33 @@ class Refusal(XMLToolsError):  # noqa: N818 - what HTTP calls a client error
         status: int = 400,
         code: str = "invalid_request_error",
         param: str | None = None,
-        quotes: bool = False,
+        in_log: str | None = None,
     ) -> None:
         super().__init__(message)
         self.status = status
         self.code = code
         self.param = param
-        self.quotes = quotes
-
-    @property
-    def in_log(self) -> str:
-        """What a log may have of the message."""
-        return ERROR_IN_ANSWER if self.quotes else str(self)
+        self.in_log = message if in_log is None else in_log
 
     def body(self, api: Api, request_id: str | None = None) -> dict[str, Any]:
         """Return the body of the response in the words of an API."""
         return error_body(api, str(self), status=self.status, code=self.code, param=self.param, request_id=request_id)
+
+
+class UpstreamError(Refusal):
+    """There is no answer of the upstream, or not all of it. `status` is for who has not been sent anything."""
+
+    def __init__(self, message: str, status: int = 502, in_log: str | None = None) -> None:
+        super().__init__(message, status=status, code="upstream_error", in_log=in_log)
+
+
+class UpstreamStatusError(Refusal):
+    """The upstream answered with an error: with what it `said`, of a `content_type`."""
+
+    def __init__(self, status: int, content_type: str, said: bytes) -> None:
+        super().__init__(error_message(said, status), status=status, code="upstream_error", in_log="")
+        self.content_type = content_type or "application/octet-stream"
+        self.said = said
 
 
 def error_body(
@@ -103,7 +114,7 @@ def is_error(said: Any) -> bool:
 
 def error_in_answer(said: Any) -> Refusal:
     """Return an error that an upstream sent in place of an answer as what the client is told, in the same words."""
-    return Refusal(error_message(said), status=error_status(said), code="upstream_error", quotes=True)
+    return Refusal(error_message(said), status=error_status(said), code="upstream_error", in_log=ERROR_IN_ANSWER)
 
 
 def error_message(said: Any, status: int | None = None) -> str:

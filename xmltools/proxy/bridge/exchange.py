@@ -5,19 +5,23 @@ No sockets here: whoever has them (the server, the transport) sends `request` to
 
 from __future__ import annotations
 
+import json
 import logging
 import time
 from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
 from typing import Any, NoReturn
 
+from xmltools.conversations.compaction import estimate_tokens
 from xmltools.errors import CallError, Code, XMLToolsError
+from xmltools.formats import load
 from xmltools.models.events import CallCompleted, CallFailed, Event
 from xmltools.models.finish_reasons import CUT_OFF, our_reason
 from xmltools.proxy.bridge.after_failed_call import failure_in_words
 from xmltools.proxy.bridge.client_errors import NO_COMPLETION, Api, Refusal, error_in_answer, is_error
 from xmltools.proxy.bridge.dialect_ids import DialectIds
 from xmltools.proxy.bridge.encoders import CallIds, make_encoder, new_id
+from xmltools.proxy.bridge.json_bodies import parse_object
 from xmltools.proxy.bridge.reply import ReplyReader
 from xmltools.proxy.bridge.requests import Incoming, read_request
 from xmltools.proxy.bridge.retry import Retry
@@ -27,8 +31,6 @@ from xmltools.proxy.bridge.upstream_request import Turn, merged, upstream_body, 
 from xmltools.proxy.bridge.upstream_stream import calls_of, details_of, is_silent, reasoning_of, text_of
 
 _LOG = logging.getLogger("xmltools.serve")
-_LONG = 2_048
-"""Characters that are read in some two milliseconds, if it is the worst of texts."""
 _HEARD_OUT = 100
 """Pieces that a model may say after a call that is sent back, before it is left without its usage."""
 
@@ -189,24 +191,10 @@ class Exchange:
         """What may be sent while the upstream says nothing."""
         return self._encoder.keepalive
 
-    def may_take_long(self, chunk: Mapping[str, Any]) -> bool:
-        """Return whether it may take more than some milliseconds to `feed` the chunk, however short it is. Whoever has
-        others to serve does it beside them then; so he does with `answer`, and the making of an exchange."""
-        choices = chunk.get("choices")
-        return isinstance(choices, list) and any(map(self._choice_may_take_long, choices))
-
-    def _choice_may_take_long(self, choice: Any) -> bool:
-        index = self._index(choice)
-        if index < 0:
-            return False
-        delta = choice.get("delta")
-        text = text_of(delta) if isinstance(delta, dict) else ""
-        return self._readers[index].weigh(text, is_last=bool(choice.get("finish_reason"))) > _LONG
-
     @property
-    def may_end_long(self) -> bool:
-        """Whether `end` may take as long."""
-        return any(reader.weigh("", is_last=True) > _LONG for reader in self._readers)
+    def pending(self) -> int:
+        """Characters that may have to be read again with what comes next."""
+        return sum(reader.pending for reader in self._readers)
 
     def _index(self, choice: Any) -> int:
         """Return the number of a choice that was asked for; -1 for anything else."""
@@ -482,6 +470,23 @@ class _Listener:
         self._stats.count(event)
         if self.on_event is not None:
             self.on_event(choice, event)
+
+
+def open_exchange(api: Api, body: bytes, settings: Settings, **more: Any) -> Exchange:
+    """Make the exchange of a request. Raises Refusal for one that can't be honoured."""
+    try:
+        return Exchange(api, parse_object(body), settings, **more)
+    except RecursionError:
+        raise Refusal("the body is JSON that is nested too deeply", code="invalid_json") from None
+
+
+def estimate(body: bytes, settings: Settings) -> int:
+    """Return how many tokens the upstream would get for a request of Anthropic's API. Counting them exactly would take
+    the model's tokenizer. Raises Refusal for none."""
+    exchange = Exchange("messages", {"max_tokens": 1, **parse_object(body)}, settings)
+    conversation = load(exchange.request["messages"], "openai")
+    tools = exchange.request.get("tools")
+    return estimate_tokens(conversation.user(json.dumps(tools)) if tools else conversation)
 
 
 _LOST = CallError(code=Code.TRUNCATED, span=(0, 0), message="the upstream broke off", hint=Code.TRUNCATED.hint)

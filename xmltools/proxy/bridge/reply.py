@@ -193,12 +193,10 @@ class ReplyReader:
         start, end = error.span
         return text[:end] if start < end else f"{text}{error.source}"  # a call of the upstream has no place in the text
 
-    def weigh(self, piece: str, *, is_last: bool = False) -> int:
-        """Return how many characters may have to be looked at to read the piece, and the end of the reply after it."""
-        if self._parser is None:
-            return len(piece)
-        thought = min(len(self._thinking), _MOST_THOUGHT) if is_last else 0
-        return len(self._first) + len(self._source) + thought + self._parser.weigh(piece, is_last=is_last)
+    @property
+    def pending(self) -> int:
+        """Characters that may have to be read again with what comes next."""
+        return len(self._first) + len(self._source) + (self._parser.pending if self._parser is not None else 0)
 
     def text(self, piece: str) -> list[Event]:
         """Take the next text of the reply."""

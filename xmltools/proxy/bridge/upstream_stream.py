@@ -109,21 +109,23 @@ def read_chunk(data: str) -> dict[str, Any]:
     return chunk
 
 
-def parts_of(chunk: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield a chunk in parts if all that it says is one long text with markup, else as it is. A server has time for
-    others after each part."""
-    choice = _only(chunk.get("choices"))
-    said = choice.get("delta")
-    delta = said if isinstance(said, dict) else {}
-    text = delta.get("content") if delta.keys() <= {"content", "role"} else None
-    if not isinstance(text, str) or len(text) <= _PART or "<" not in text or "error" in chunk:
-        yield chunk
+def parts_of(said: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield a chunk, or a completion, in parts if all that it says is one long text with markup, else as it is: a
+    server has time for others after each part."""
+    choice = _only(said.get("choices"))
+    found = choice.get("delta") or choice.get("message")
+    delta = found if isinstance(found, dict) else {}
+    text = delta.get("content")
+    if not isinstance(text, str) or len(text) <= _PART or "<" not in text or "error" in said:
+        yield said
+        return
+    if any(value and name not in ("content", "role") for name, value in delta.items()):
+        yield said
         return
     last = (len(text) - 1) // _PART * _PART
     for at in range(0, last, _PART):
-        part = {**choice, "finish_reason": None, "delta": {**delta, "content": text[at : at + _PART]}}
-        yield {"choices": [part]}
-    yield {**chunk, "choices": [{**choice, "delta": {**delta, "content": text[last:]}}]}
+        yield {"choices": [{**choice, "finish_reason": None, "delta": {"content": text[at : at + _PART]}}]}
+    yield {**said, "choices": [{**choice, "delta": {**delta, "content": text[last:]}}]}
 
 
 def _only(choices: Any) -> dict[str, Any]:

@@ -14,14 +14,14 @@ from typing import Any, TypeVar
 
 from xmltools import __version__
 from xmltools.errors import XMLToolsError
-from xmltools.proxy.bridge import AddedFields, Refusal, SSEDecoder, error_message, is_error, read_chunk
-from xmltools.proxy.bridge.client_errors import is_page
+from xmltools.proxy.bridge import AddedFields, Refusal, SSEDecoder, UpstreamError, error_message, is_error, read_chunk
+from xmltools.proxy.bridge.client_errors import UpstreamStatusError, is_page
 from xmltools.proxy.bridge.json_bodies import encoded, parse_answer, without_keys
 from xmltools.proxy.bridge.upstream_stream import calls_of, details_of, is_silent, reasoning_of, text_of
 from xmltools.proxy.doctor.report import short
 from xmltools.proxy.server.config import ServeConfig
-from xmltools.proxy.server.network import Headers, Request, Sender, UpstreamError, Why
-from xmltools.proxy.server.upstream import UpstreamAnswer, UpstreamStatusError, as_sent
+from xmltools.proxy.server.network import Headers, Request, Sender, UnreachableError, Why
+from xmltools.proxy.server.upstream import UpstreamAnswer, as_sent
 
 Clock = Callable[[], float]
 _Read = TypeVar("_Read")
@@ -309,14 +309,15 @@ class Asking:
         except UpstreamStatusError as error:
             raise self._refused(error) from None
         except UpstreamError as error:
-            raise NoAnswerError(error.in_log, _ADVICE.get(error.why, "") if error.why is not None else "") from None
+            why = error.why if isinstance(error, UnreachableError) else None
+            raise NoAnswerError(error.in_log, _ADVICE.get(why, "") if why is not None else "") from None
         except (Refusal, XMLToolsError) as error:
             raise NoAnswerError(short(str(error))) from None
 
     def _refused(self, error: UpstreamStatusError) -> NoAnswerError:
-        said = error_message(error.body)
+        said = error_message(error.said)
         words = f": {self._words(said)}" if said != _NO_WORDS else ""
-        return status_trouble(error.status, words, has_key=self.has_key, answer=error.body)
+        return status_trouble(error.status, words, has_key=self.has_key, answer=error.said)
 
     def _words(self, text: str) -> str:
         """Return what the server says. Some repeat the key that they refuse."""

@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 import gc
 import ipaddress
+import multiprocessing
+import os
+import signal
 import socket
 import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from multiprocessing.process import BaseProcess
 from types import FrameType
 from typing import Any
 from urllib.parse import urlsplit
@@ -24,7 +28,7 @@ from starlette.types import ASGIApp
 
 from xmltools.dialects import family_of
 from xmltools.errors import XMLToolsError
-from xmltools.proxy.bridge import Exchange, Settings
+from xmltools.proxy.bridge import Api, Exchange, Settings
 from xmltools.proxy.bridge.settings import can_be_written
 from xmltools.proxy.playground import LiveHub
 from xmltools.proxy.scripted.server import ScriptedModel
@@ -38,14 +42,14 @@ from xmltools.proxy.server.metrics import Metrics
 from xmltools.proxy.server.network import Connections, Sender, unreachable
 from xmltools.proxy.server.routes import make_routes
 from xmltools.proxy.server.server_parts import Service
-from xmltools.proxy.server.translation import SMALLEST_REQUESTS
 from xmltools.proxy.server.upstream import Upstream
-from xmltools.proxy.server.workers import Workers
 from xmltools.terminal import say
 
 _HEADERS = ("x-request-id", "request-id", "retry-after")
 _HEAD_SIZE = 64 * 1024
 _BACKLOG = 2048
+_SWITCH = 0.0005
+"""Seconds after which a thread that reads what is long lets the others go on."""
 _OTHER_FILES = 256
 _PATIENCE = 5.0
 """Seconds in which the upstream should name its models."""
@@ -71,12 +75,11 @@ def create_app(config: ServeConfig, *, sender: Sender | None = None) -> Starlett
     used = sender or _sender(config)
     upstream = Upstream(config, used)
     told = ToldDialects(config, upstream)
-    service = Service(config, upstream, metrics, hub, Workers(config.most_helpers), told)
+    service = Service(config, upstream, metrics, hub, told)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         yield
-        await service.workers.close()
         if sender is None:
             await used.close()
 
@@ -107,14 +110,23 @@ class _Server(uvicorn.Server):
     uvicorn would end the process without them, and log each as a fault.
     """
 
-    def __init__(self, config: uvicorn.Config, hub: LiveHub | None, grace: float) -> None:
-        super().__init__(config)
+    def __init__(self, app: ASGIApp, grace: float, hub: LiveHub | None = None, *, is_beside: bool = False) -> None:
+        options: dict[str, Any] = {"log_config": None, "access_log": False, "ws": "none", "server_header": False}
+        # The other reader of HTTP has no bound for heads.
+        super().__init__(uvicorn.Config(app, http="h11", h11_max_incomplete_event_size=_HEAD_SIZE, **options))
         self._hub = hub
         self._grace = grace
         self._hurried = False
+        self._is_beside = is_beside
+        self.beside: list[BaseProcess] = []
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Stop; at the second signal without waiting for what is open, at the third at once."""
+        """Stop; at the second signal without waiting for what is open, at the third at once. Processes beside are told
+        the same: what a terminal tells them is left out."""
+        if self._is_beside and sig == signal.SIGINT:
+            return
+        for each in self.beside:
+            each.terminate()
         if self.should_exit and not self._hurried:
             self._hurried = True
         else:
@@ -147,19 +159,48 @@ def run(config: ServeConfig, *, log_format: str = "text") -> int:
     `log_format` is "text" or "json". Raises XMLToolsError if the address can't be listened at, or is the upstream's.
     """
     check_elsewhere(config)
+    app = _ready_app(config, log_format)
+    _allow_files(2 * config.max_streams + _OTHER_FILES)
+    target = "a scripted model" if config.demo else config.base_url
+
+    def listening(listener: socket.socket) -> list[BaseProcess]:
+        if not config.demo:
+            # Only a process that goes on may have such a thread: one that ends meanwhile may crash.
+            threading.Thread(target=report_upstream, args=(config,), name="xmltools-start", daemon=True).start()
+        spawned = multiprocessing.get_context("spawn")
+        beside = [
+            spawned.Process(target=_run_beside, args=(config, log_format, listener), daemon=True)
+            for _ in range(config.workers - 1)
+        ]
+        for each in beside:
+            each.start()
+        return list(beside)
+
+    what = f"in front of {target}"
+    return run_app(app, config.host, config.port, what, grace=config.grace, hub=app.state.hub, listening=listening)
+
+
+def _ready_app(config: ServeConfig, log_format: str) -> Starlette:
     app = create_app(config)
     _load_translators()
     # What was loaded stays. The garbage collector, which stops all streams while it looks, need not look at it.
     gc.collect()
     gc.freeze()
+    sys.setswitchinterval(_SWITCH)
     configure_logging(log_format)
-    _allow_files(2 * config.max_streams + _OTHER_FILES)
-    target = "a scripted model" if config.demo else config.base_url
-    # Only a process that goes on may have such a thread: one that ends meanwhile may crash.
-    report = threading.Thread(target=report_upstream, args=(config,), name="xmltools-start", daemon=True)
-    listening = None if config.demo else report.start
-    what = f"in front of {target}"
-    return run_app(app, config.host, config.port, what, grace=config.grace, hub=app.state.hub, listening=listening)
+    return app
+
+
+def _run_beside(config: ServeConfig, log_format: str, listener: socket.socket) -> None:
+    """Serve in a process of its own, until the one that started it says so, or has ended."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    _Server(_ready_app(config, log_format), config.grace, is_beside=True).run(sockets=[listener])
+
+
+def _end_with_parent() -> None:
+    if (parent := multiprocessing.parent_process()) is not None:
+        parent.join()
+        os.kill(os.getpid(), signal.SIGTERM)
 
 
 def check_elsewhere(config: ServeConfig) -> None:
@@ -196,9 +237,17 @@ def _is_here(address: str) -> bool:
     return True
 
 
+_MESSAGES = [{"role": "user", "content": "-"}]
+_SMALLEST_REQUESTS: dict[Api, dict[str, Any]] = {
+    "chat": {"model": "none", "messages": _MESSAGES, "stream": True},
+    "messages": {"model": "none", "messages": _MESSAGES, "max_tokens": 1, "stream": True},
+    "responses": {"model": "none", "input": "-", "stream": True},
+}
+
+
 def _load_translators() -> None:
     """Read a request and a reply of each API, so that what is loaded on first use is there for the first client."""
-    for api, request in SMALLEST_REQUESTS.items():
+    for api, request in _SMALLEST_REQUESTS.items():
         exchange = Exchange(api, request)
         exchange.feed({"choices": [{"index": 0, "delta": {"content": "Hello"}, "finish_reason": "stop"}]})
         exchange.end()
@@ -224,38 +273,27 @@ def run_app(
     *,
     grace: float = 0.0,
     hub: LiveHub | None = None,
-    listening: Callable[[], None] | None = None,
+    listening: Callable[[socket.socket], list[BaseProcess]] = lambda listener: [],
 ) -> int:
     """Run an ASGI app until the process is told to stop; say on stderr where it is and `what` it is. `listening` is
-    called when the address is ours.
+    called when the address is ours; it may start processes that serve there too, and returns these.
 
     Returns the exit status. Raises XMLToolsError if the address can't be listened at.
     """
     listener = _listen(host, port)
-    if listening is not None:
-        listening()
+    server = _Server(app, grace, hub)
+    server.beside = listening(listener)
     name = f"[{host}]" if ":" in host else host
     said = f"xmltools: http://{name}:{listener.getsockname()[1]}/v1 {what}; Ctrl-C stops it"
     say(said, sys.stderr, "  ", flush=True)
-    server = _Server(
-        uvicorn.Config(
-            app,
-            log_config=None,
-            access_log=False,
-            ws="none",
-            http="h11",  # the other one has no bound for heads
-            server_header=False,
-            h11_max_incomplete_event_size=_HEAD_SIZE,
-        ),
-        hub,
-        grace,
-    )
     try:
         server.run(sockets=[listener])
     except KeyboardInterrupt:  # what it is stopped by, when all is done
         return 0
     finally:
         listener.close()
+        for each in server.beside:
+            each.join()
     return 0
 
 

@@ -15,11 +15,11 @@ from starlette.types import Scope
 
 from xmltools import dialects
 from xmltools.errors import XMLToolsError
-from xmltools.proxy.bridge import Settings
+from xmltools.proxy.bridge import Settings, UpstreamError
 from xmltools.proxy.bridge.settings import ANY_MODEL, AUTO
 from xmltools.proxy.server.config import ServeConfig
 from xmltools.proxy.server.logging import LOGGER
-from xmltools.proxy.server.network import Request, UpstreamError
+from xmltools.proxy.server.network import Request
 from xmltools.proxy.server.upstream import Upstream, beside_api
 
 PATIENCE: Final = 2.0
@@ -109,7 +109,7 @@ class ToldDialects:
                     template = ollama_template(await self._answer(scope, "POST", b"/api/show", {"model": model}))
                 # A long one takes a while to read, in which others are to be served.
                 found = await asyncio.to_thread(dialects.told_by, template or "")
-        except (TimeoutError, UpstreamError, XMLToolsError):
+        except (TimeoutError, XMLToolsError):
             pass
         if found is not None:
             self._note(model, found.name)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ipaddress
 import math
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -39,9 +38,7 @@ class ServeConfig:
     once, whether they stream or not, since each holds a connection to the upstream (0: any number); one more is
     refused with 503.
 
-    `helpers` is how many processes may read, beside the server, what may take long (large requests, long calls), so
-    that no client waits for another one's. They are started when they are needed (None: as many as there are cores,
-    but 2 to 4; 0: none). The demo has none.
+    `workers` is how many processes serve at the one address. Each has limits, metrics and requests of its own.
 
     `live` keeps exchanges, and shows them at `/live`. `record` is a folder that keeps all that the upstream says. Web
     pages of `origins` may use the server, others than its own may not ("*": all may). `hosts` are names under which the
@@ -66,7 +63,7 @@ class ServeConfig:
     max_body: int = 16 * _MIB
     max_answer: int = 64 * _MIB
     max_streams: int = 1000
-    helpers: int | None = None
+    workers: int = 1
     live: bool = False
     record: Path | None = None
     origins: tuple[str, ...] = ()
@@ -94,9 +91,10 @@ class ServeConfig:
         for name in ("max_body", "max_answer"):
             if type(getattr(self, name)) is not int or getattr(self, name) < 1:
                 raise XMLToolsError(f"{name}: expected a number of bytes from 1, got {getattr(self, name)!r:.60}")
-        _check_count("max_streams", self.max_streams, "any number")
-        if self.helpers is not None:
-            _check_count("helpers", self.helpers, "none")
+        _check_count("max_streams", self.max_streams, least=0)
+        _check_count("workers", self.workers, least=1)
+        if self.live and self.workers > 1:
+            raise XMLToolsError("live: one process shows only what passes through itself; leave out live, or workers")
         if type(self.port) is not int or not 0 <= self.port <= 65535:
             raise XMLToolsError(
                 f"port: expected a number from 0 (any that is free) through 65535, got {self.port!r:.60}"
@@ -116,13 +114,6 @@ class ServeConfig:
         """The URL under which the upstream has `/chat/completions`, without a slash at its end."""
         url = (self.upstream or "http://demo.invalid").rstrip("/")
         return url if urlsplit(url).path else f"{url}/v1"
-
-    @property
-    def most_helpers(self) -> int:
-        """How many processes may read beside the server. The scripted model gets what is read here as data."""
-        if self.demo:
-            return 0
-        return min(max(os.cpu_count() or 2, 2), 4) if self.helpers is None else self.helpers
 
     @property
     def is_loopback(self) -> bool:
@@ -169,9 +160,9 @@ def _origin(given: str) -> str:
     return origin
 
 
-def _check_count(name: str, value: int, none: str) -> None:
-    if type(value) is not int or value < 0:
-        raise XMLToolsError(f"{name}: expected a whole number from 0 ({none}), got {value!r:.60}")
+def _check_count(name: str, value: int, *, least: int) -> None:
+    if type(value) is not int or value < least:
+        raise XMLToolsError(f"{name}: expected a whole number from {least}, got {value!r:.60}")
 
 
 def _check_number(name: str, value: float, *, above: bool) -> None:

@@ -10,7 +10,8 @@ from urllib.parse import unquote, urlsplit
 
 from starlette.types import ASGIApp, Message, Scope
 
-from xmltools.proxy.server.network import Request, Response, UpstreamError
+from xmltools.proxy.bridge import UpstreamError
+from xmltools.proxy.server.network import Request, Response
 
 _WAITING = 64
 """Pieces that wait for their reader. Then the app has to wait."""

@@ -1,46 +1,29 @@
-"""A model's reply on its way to the client: as a stream, or in one piece.
+"""A model's reply on its way to the client: what the steps of a relay say, done with sockets.
 
-A stream is translated as it comes. A slow client slows the upstream down, and nothing piles up here. Nothing is sent
-before the upstream has begun, so that an error until then keeps its status; only if it takes long, the client is told
-that we are still here, and errors from then on are events of the stream.
+A slow client slows the upstream down, and nothing piles up here. If it takes long until there is anything to tell, a
+client that streams is told that we are still here. What takes long to read is read in a thread, in turns, so that no
+client waits for what another one sends.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing
+from collections.abc import Callable
+from contextlib import AsyncExitStack, suppress
+from typing import Any
 
 import anyio
-from starlette.types import Receive, Scope, Send
+import anyio.lowlevel
 
-from xmltools.errors import XMLToolsError
-from xmltools.proxy.bridge import Refusal, SSEDecoder, error_message, is_error
-from xmltools.proxy.bridge.client_errors import (
-    BROKEN_OFF,
-    IN_ONE_PIECE,
-    NO_EVENTS,
-    WEB_PAGE,
-    error_in_answer,
-    is_page,
-)
-from xmltools.proxy.bridge.json_bodies import parse_answer
+from xmltools.proxy.bridge import Refusal, UpstreamError
+from xmltools.proxy.bridge.relay import Answered, Ask, Given, Head, Relay, Step, Steps, Take
 from xmltools.proxy.server.http_responses import Answer, send_bytes
-from xmltools.proxy.server.server_parts import Service
-from xmltools.proxy.server.translation import Translation
-from xmltools.proxy.server.upstream import (
-    Request,
-    UpstreamAnswer,
-    UpstreamError,
-    UpstreamStatusError,
-)
+from xmltools.proxy.server.network import Headers, Request
+from xmltools.proxy.server.server_parts import LONG, Service
+from xmltools.proxy.server.upstream import UpstreamAnswer
 
-_HEADERS = [
-    (b"content-type", b"text/event-stream; charset=utf-8"),
-    (b"cache-control", b"no-cache"),
-    (b"x-accel-buffering", b"no"),
-]
+_HEADERS = [(b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no")]
 _REST = 1.0
 """Seconds in which an upstream that has said all may tell the usage, and close its stream, so that the connection can
 be used again."""
@@ -49,147 +32,141 @@ _GATHERING = 0.008
 a short piece, and one client's fast stream would leave the streams of the others waiting."""
 _FAST = 8
 """A stream is fast where so many pieces in a row came not much later than that after the one before."""
-
-Ask = Callable[[Request], Awaitable[bytes]]
-"""Sends a request; returns the body that comes. Raises UpstreamError and UpstreamStatusError."""
-Reply = Callable[[Ask], Awaitable[bytes]]
-"""Asks the upstream as often as it takes; returns the client's response, which is JSON. Raises as Ask does, and
-Refusal."""
+_TURN = 0.0005
+"""Seconds for which one reply is read while others wait."""
 
 
-class StreamedAnswer(Answer):
-    """Answers one request with a stream."""
+class RelayedAnswer(Answer):
+    """Answers one request with what the `steps` of a relay give. `make` makes the requests for the upstream; the body
+    of the client's request has `size` bytes."""
 
-    def __init__(self, service: Service, exchange: Translation, scope: Scope, receive: Receive, send: Send) -> None:
-        every = service.config.keepalive
-        super().__init__(service, scope, receive, send, keepalive=self._keep_alive, every=every)
-        self._exchange = exchange
-        self._passing_on = False
-        self._kept_alive: anyio.Event | None = None
+    def __init__(
+        self,
+        service: Service,
+        relay: Relay,
+        steps: Steps,
+        make: Callable[[Ask], Request],
+        *asgi: Any,
+        size: int = 0,
+    ) -> None:
+        keepalive = self._keep_alive if relay.keepalive else None
+        super().__init__(service, *asgi, keepalive=keepalive, every=service.config.keepalive)
+        self._relay = relay
+        self._steps = steps
+        self._make = make
+        self._size = size
+        self._head: Head | None = None
         self._ready: list[bytes] = []
-        self._started = False
-        self._has_events = False
-        self._all_said = False  # the upstream says that this was all
+        self._open = AsyncExitStack()
+        self._answer: UpstreamAnswer | None = None
+        self._pieces = self._fast = 0  # how many have come of this answer; how many in a row soon after another
+        self._last = 0.0
+        self._rest = math.inf  # when the upstream is left that has only the usage to tell
+        self._started = self._passing_on = False
+        self._kept_alive: anyio.Event | None = None
 
     async def run(self) -> None:
         """Answer."""
-        self._service.metrics.streams.inc()
+        streams = self._service.metrics.streams if self._relay.keepalive else None
+        if streams is not None:
+            streams.inc()
         try:
             await super().run()
         finally:
-            self._service.metrics.streams.dec()
+            if streams is not None:
+                streams.dec()
 
     async def _work(self) -> None:
-        while await self._ask_upstream():
-            pass
+        async with self._open:
+            outcome: Any = None
+            while (step := await self._next(outcome)) is not None:
+                try:
+                    outcome = await (self._send_request(step) if isinstance(step, Ask) else self._take())
+                except UpstreamError as error:
+                    outcome = error
+                    with suppress(UpstreamError):
+                        await self._open.__aexit__(type(error), error, error.__traceback__)
+            await self._finish()
+            if self._relay.all_said and self._answer is not None:
+                self._watch.wait(_REST)
+                async for _ in self._answer.pieces:
+                    pass
 
-    async def _ask_upstream(self) -> bool:
-        """Ask the upstream and pass on what it says. Returns whether it is to be asked once more."""
-        upstream = self._service.upstream
-        request = upstream.chat(self._scope, self._exchange.request, self._exchange.turn)
+    async def _next(self, outcome: Any) -> Step | None:
+        """Tell the steps what came of the last one, and give the client what is ready. Returns what to do next."""
+        is_read = isinstance(outcome, bytes)
+        size = len(outcome) if is_read else 0 if isinstance(outcome, Answered) else self._size
+        while True:
+            # Who looks on hears of each event, and not in a thread.
+            if size + self._relay.pending > LONG and self._service.hub is None:
+                step = await self._service.in_thread(self._resume, outcome)
+            else:
+                step = self._resume(outcome)
+            if self._relay.begun:
+                await self._pass_on()
+            if step is None or isinstance(step, (Ask, Take)):
+                return step
+            outcome = None
+            await anyio.lowlevel.checkpoint()
+
+    def _resume(self, outcome: Any) -> Step | Given | None:
+        """Go through the steps until there is something to wait for, or it is the turn of others."""
+        began = time.perf_counter()
+        try:
+            step = self._steps.throw(outcome) if isinstance(outcome, Exception) else self._steps.send(outcome)
+            while isinstance(step, (bytes, Head)):
+                if isinstance(step, Head):
+                    self._head = step
+                elif step:
+                    is_error = self._relay.failure is not None
+                    self._ready.append(self._service.upstream.hide(step) if is_error else step)
+                if time.perf_counter() - began > _TURN:
+                    return step
+                step = self._steps.send(None)
+            return step
+        except StopIteration:
+            return None
+        finally:
+            self._record.overhead += time.perf_counter() - began
+
+    async def _send_request(self, ask: Ask) -> Answered:
+        await self._open.aclose()
+        request = self._make(ask)
         self._ask(request)
-        async with upstream.open(request, self._record) as answer:
-            self._answered(answer)
-            try:
-                await answer.check()
-            except UpstreamStatusError as error:
-                if upstream.is_asked_again(request, error):
-                    return True
-                raise
-            if answer.content_type.startswith("application/json"):
-                said = parse_answer(await answer.read(self._config.max_answer))
-                if is_error(said):
-                    raise error_in_answer(said)
-                raise UpstreamError(IN_ONE_PIECE)
-            async with aclosing(answer.pieces) as pieces:
-                return await self._relay(answer, pieces)
+        self._pieces = 0
+        self._answer = answer = await self._open.enter_async_context(self._service.upstream.open(request, self._record))
+        self._answered(answer)
+        return Answered(answer.status, answer.content_type)
 
-    async def _relay(self, answer: UpstreamAnswer, pieces: AsyncGenerator[bytes, None]) -> bool:
-        with anyio.CancelScope() as rest:
-            try:
-                await self._hear(answer, pieces, rest)
-            except (UpstreamError, XMLToolsError):
-                if not self._exchange.awaits_usage:
-                    raise
-        again = await self._end(is_whole=self._all_said)
-        if self._all_said and not again:
-            await self._read_to_end(pieces)
-        return again
+    async def _take(self) -> bytes | None:
+        assert self._answer is not None
+        if self._pieces:
+            await self._gather()
+            self._wait_on()
+        if not self._relay.awaits_usage:
+            piece = await anext(self._answer.pieces, None)
+        else:
+            piece = None
+            self._rest = min(self._rest, anyio.current_time() + min(_REST, self._config.idle_timeout / 2))
+            with anyio.CancelScope(deadline=self._rest):
+                piece = await anext(self._answer.pieces, None)
+        self._pieces += 1
+        self._heard()
+        return piece
 
-    async def _hear(self, answer: UpstreamAnswer, pieces: AsyncGenerator[bytes, None], rest: anyio.CancelScope) -> None:
-        """Take what the upstream says. Where only the usage is wanted, `rest` ends that soon."""
-        decoder = SSEDecoder()
-        self._all_said = self._has_events = False
-        begins = b""
-        fast, last = 0, 0.0
-        async for piece in pieces:
-            self._watch.busy()
-            if self._record.ttft is None:
-                self._record.ttft = time.perf_counter() - self._asked
-            begins = begins or piece
-            try:
-                await self._exchange.feed(self._data(decoder.feed(piece)), self._ready)
-            finally:  # what stood in front of something that can't be read was said, however the bytes were cut
-                await self._flush()
-            if self._all_said or self._exchange.done:
-                return
-            now = time.monotonic()
-            fast, last = fast + 1 if now - last < 1.5 * _GATHERING else 0, now
-            if fast >= _FAST:
-                await anyio.sleep(_GATHERING)
-            self._wait_on(self._config.idle_timeout)
-            if self._exchange.awaits_usage and rest.deadline == math.inf:
-                rest.deadline = anyio.current_time() + min(_REST, self._config.idle_timeout / 2)
-        await self._exchange.feed(self._data(decoder.close()), self._ready)
-        if begins and not self._has_events:
-            raise UpstreamError(WEB_PAGE if is_page(answer.content_type, begins) else NO_EVENTS)
+    async def _gather(self) -> None:
+        now = time.monotonic()
+        self._fast, self._last = self._fast + 1 if now - self._last < 1.5 * _GATHERING else 0, now
+        if self._fast >= _FAST:
+            await anyio.sleep(_GATHERING)
 
-    async def _read_to_end(self, pieces: AsyncGenerator[bytes, None]) -> None:
-        self._watch.wait(_REST)
-        async for _ in pieces:
-            pass
+    # For the client
 
-    def _data(self, events: list[tuple[str, str]]) -> list[str]:
-        """Return the data of chunks, up to what says that this was all."""
-        found: list[str] = []
-        self._has_events = self._has_events or bool(events)
-        for _, data in events:
-            if data.startswith("[DONE]"):
-                self._all_said = True
-                break
-            found.append(data)
-        return found
-
-    async def _end(self, *, is_whole: bool = False) -> bool:
-        """End the upstream's turn; `is_whole`: it said that this was all. Returns whether there is another one."""
-        exchange = self._exchange
-        is_over = exchange.stats.finish_reasons or exchange.done or exchange.awaits_usage
-        if not (is_over or (is_whole and exchange.begun)):
-            raise UpstreamError(BROKEN_OFF)
-        if await self._exchange.end(self._ready, is_whole=is_whole):
-            await self._flush()
-            return True
-        await self._finish()
-        return False
-
-    async def _flush(self) -> None:
+    async def _pass_on(self, more: bool = True) -> None:
         data = b"".join(self._ready)
         self._ready.clear()
-        if data:
-            await self._pass_on(data)
-
-    async def _keep_alive(self) -> None:
-        """Tell the client that we are still here, unless it is being told more than that."""
-        if self._passing_on:
+        if more and not data:
             return
-        self._kept_alive = anyio.Event()
-        try:
-            await self._write(self._exchange.keepalive, True)
-        finally:
-            self._kept_alive.set()
-            self._kept_alive = None
-
-    async def _pass_on(self, data: bytes, more: bool = True) -> None:
         # Two tasks write, and neither may come between the other's head and its first bytes. A lock would do, but each
         # of the many pieces would pay for what happens once in many seconds.
         self._passing_on = True
@@ -199,63 +176,41 @@ class StreamedAnswer(Answer):
         self._watch.told()
         self._passing_on = False
 
+    async def _keep_alive(self) -> None:
+        """Tell the client that we are still here, unless it is being told more than that."""
+        if self._passing_on:
+            return
+        self._kept_alive = anyio.Event()
+        self._relay.begun = True
+        try:
+            await self._write(self._relay.keepalive, True)
+        finally:
+            self._kept_alive.set()
+            self._kept_alive = None
+
     async def _write(self, data: bytes, more: bool) -> None:
         if not self._started:
             self._started = True
-            await self._send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
+            headers = [(b"content-type", b"text/event-stream; charset=utf-8"), *_HEADERS]
+            await self._send({"type": "http.response.start", "status": 200, "headers": headers})
         await self._send({"type": "http.response.body", "body": data, "more_body": more})
 
     async def _finish(self) -> None:
+        if self._relay.failure is not None:
+            self._note(self._relay.failure)
         self._watch.finish()
-        await self._pass_on(b"".join(self._ready), False)
-
-    async def _send_status(self, error: UpstreamStatusError) -> None:
-        if self._started:
-            await self._send_error(error_message(error.body, error.status), error.status)
-        else:
-            await super()._send_status(error)
-
-    async def _send_refusal(self, refusal: Refusal) -> None:
-        await self._send_failure(UpstreamError(str(refusal), refusal.status))
-
-    async def _send_failure(self, error: UpstreamError) -> None:
-        if self._watch.finished:
+        if self._relay.begun:
+            await self._pass_on(more=False)
             return
-        if self._exchange.awaits_usage and not await self._exchange.end(self._ready):  # all else has been said
-            self._record.outcome = "ok"
+        assert self._head is not None
+        status, kind, _ = self._head
+        is_error = self._answer is not None and self._answer.status >= 400
+        headers: Headers = self._answer.limit_headers() if self._answer is not None and is_error else []
+        await send_bytes(self._send, b"".join(self._ready), kind.encode("latin-1"), status, headers)
+
+    async def _fail(self, error: Refusal) -> None:
+        if not self._watch.finished:
+            self._steps = self._relay.cut_short(error)
+            while self._resume(None) is not None:
+                pass
             await self._finish()
-        elif self._started:
-            await self._send_error(str(error), error.status)
-        else:
-            await super()._send_failure(error)
-
-    async def _send_error(self, message: str, status: int) -> None:
-        """End the stream with an error."""
-        self._ready.append(await self._exchange.fail(message, status))
-        await self._finish()
-
-
-class WholeAnswer(Answer):
-    """Answers one request with what `reply` returns."""
-
-    def __init__(self, service: Service, reply: Reply, scope: Scope, receive: Receive, send: Send) -> None:
-        super().__init__(service, scope, receive, send)
-        self._reply = reply
-
-    async def _work(self) -> None:
-        body = await self._reply(self._body_of)
-        self._watch.finish()
-        await send_bytes(self._send, body, b"application/json")
-
-    async def _body_of(self, request: Request) -> bytes:
-        self._ask(request)
-        async with self._service.upstream.open(request, self._record) as answer:
-            self._answered(answer)
-            if self._record.ttft is None:
-                self._record.ttft = time.perf_counter() - self._asked
-            await answer.check()
-            body = await answer.read(self._config.max_answer)
-            if is_page(answer.content_type, body):
-                raise UpstreamError(WEB_PAGE)
-        self._watch.busy()
-        return body

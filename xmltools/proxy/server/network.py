@@ -20,7 +20,7 @@ import httpx2
 from aiohttp.http import HttpProcessingError
 from yarl import URL
 
-from xmltools.proxy.bridge import Turn
+from xmltools.proxy.bridge import Turn, UpstreamError
 
 Content = bytes | AsyncIterator[bytes] | None
 Headers = list[tuple[bytes, bytes]]
@@ -56,15 +56,12 @@ _WHY = {
 }
 
 
-class UpstreamError(Exception):
-    """There is no answer, or not all of it. `status` is what a client is told that has not been sent anything; `why`
-    there is no connection, if it was that. `in_log` is the message for who runs the server: it may name addresses."""
+class UnreachableError(UpstreamError):
+    """There is no connection to the upstream, and why, where that is known."""
 
-    def __init__(self, message: str, status: int = 502, why: Why | None = None, in_log: str = "") -> None:
-        super().__init__(message)
-        self.status = status
+    def __init__(self, message: str, why: Why | None, status: int = 502, in_log: str | None = None) -> None:
+        super().__init__(message, status, in_log)
         self.why = why
-        self.in_log = in_log or message
 
 
 class Request(NamedTuple):
@@ -185,7 +182,7 @@ class Connections:
         except aiohttp.ConnectionTimeoutError:
             seconds = f"{self._timeout.connect:g}"
             message = f"the upstream took no connection within {seconds} seconds"
-            raise UpstreamError(message, 504, Why.TIMEOUT) from None
+            raise UnreachableError(message, Why.TIMEOUT, 504) from None
         except aiohttp.ClientConnectorError as error:
             raise self._unreachable(error, _why(error)) from None
         except UnicodeError as error:  # of a host's name that can't be looked up, such as one with an empty part
@@ -193,11 +190,11 @@ class Connections:
         except (aiohttp.ClientError, HttpProcessingError, OSError):
             raise UpstreamError(_BROKEN) from None
 
-    def _unreachable(self, error: BaseException, why: Why | None) -> UpstreamError:
+    def _unreachable(self, error: BaseException, why: Why | None) -> UnreachableError:
         """Return that there is no connection. Where the upstream is, and what the system says, is not for clients."""
         cause = f" ({_WHY[why]})" if why is not None else ""
         message = f"the upstream can't be reached{cause}; the log of this server says more"
-        return UpstreamError(message, why=why, in_log=unreachable(self._base, error))
+        return UnreachableError(message, why, in_log=unreachable(self._base, error))
 
     async def close(self) -> None:
         """Close all connections."""

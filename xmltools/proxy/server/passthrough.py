@@ -5,7 +5,6 @@ The path of a request can't lead out of the upstream's: what would climb is refu
 
 from __future__ import annotations
 
-import time
 from contextlib import aclosing
 from urllib.parse import quote, unquote
 
@@ -13,14 +12,14 @@ from starlette.datastructures import Headers
 from starlette.types import Receive, Scope, Send
 
 from xmltools.conversations.streams import to_sse
-from xmltools.proxy.bridge import Refusal, error_body, error_message
+from xmltools.proxy.bridge import Refusal, UpstreamError, error_body, error_message
 from xmltools.proxy.bridge.json_bodies import encoded
-from xmltools.proxy.server.http_responses import Answer
+from xmltools.proxy.server.http_responses import Answer, send_refusal
 from xmltools.proxy.server.logging import record_of
 from xmltools.proxy.server.passed_answers import Fault, PassedAnswer
 from xmltools.proxy.server.request_bodies import Upload, check_size
 from xmltools.proxy.server.server_parts import Service
-from xmltools.proxy.server.upstream import Content, UpstreamAnswer, UpstreamError
+from xmltools.proxy.server.upstream import Content, UpstreamAnswer
 
 _PREFIX = b"/v1"
 _EVENTS = "text/event-stream"
@@ -72,8 +71,6 @@ def upstream_path(scope: Scope) -> bytes:
 class _Forwarding(Answer):
     """One request on its way to the upstream, and the answer on its way back."""
 
-    _refused_as = "refused"
-
     def __init__(
         self,
         service: Service,
@@ -106,12 +103,10 @@ class _Forwarding(Answer):
                 await self._begin(answer)
                 async with aclosing(answer.pieces) as pieces:
                     async for piece in pieces:
-                        self._watch.busy()
-                        if self._record.ttft is None:
-                            self._record.ttft = time.perf_counter() - self._asked
+                        self._heard()
                         await self._pass_on(piece)
                         passed.take(piece)
-                        self._wait_on(self._config.idle_timeout)
+                        self._wait_on()
         except UpstreamError:
             if self._upload is not None and self._upload.failure is not None:
                 raise self._upload.failure from None  # it was not the upstream that broke off
@@ -123,15 +118,13 @@ class _Forwarding(Answer):
     def _judge(self, fault: Fault | None) -> None:
         """Tell log, metrics and the live view what is wrong with the answer, which the client got as it is."""
         if fault is not None:
-            self._record.outcome = "upstream_error"
-            self._record.error = fault.cause
-            self._note(fault.message)
+            self._note(Refusal(fault.message, code="upstream_error", in_log=fault.cause))
 
     async def _send_error_of(self, answer: UpstreamAnswer) -> None:
         """Pass on an error without the upstream's key, which is not the client's."""
         headers = [(name, value) for name, value in answer.passed_headers() if name != b"content-length"]
         error = await answer.error()
-        body = error.body
+        body = error.said
         self._judge(Fault("", error_message(body, answer.status)))
         # What is compressed, though nobody asked for it, can't be searched.
         if answer.header(b"content-encoding") not in ("", "identity"):
@@ -158,13 +151,16 @@ class _Forwarding(Answer):
         self._tail = (self._tail + piece)[-4:] if len(piece) < 4 else piece[-4:]
         await self._send({"type": "http.response.body", "body": piece, "more_body": True})
 
-    async def _send_failure(self, error: UpstreamError) -> None:
+    async def _fail(self, error: Refusal) -> None:
         """Send an error, as long as there is a place for it; else leave the answer without its end."""
+        if isinstance(error, UpstreamError):
+            self._note(error)
+        else:
+            self._record.outcome, self._record.reason = "refused", error.code
         self._watch.finish()
         if not self._started:
-            await super()._send_failure(error)
+            await send_refusal(self._scope, self._send, error)
         elif self._is_stream and self._tail.endswith((b"\n\n", b"\r\r", b"\r\n\r\n")):
-            status, id = error.status, self._record.id
-            body = error_body(self._record.api, str(error), status=status, code="upstream_error", request_id=id)
+            body = error.body(self._record.api, self._record.id)
             data = to_sse([("error", body) if self._record.api == "messages" else body])
             await self._send({"type": "http.response.body", "body": data})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from functools import partial
@@ -13,21 +14,20 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
 from xmltools import __version__
-from xmltools.proxy.bridge import Api, is_error
-from xmltools.proxy.bridge.client_errors import error_in_answer
-from xmltools.proxy.bridge.json_bodies import encoded, parse_answer
+from xmltools.proxy.bridge import Api, Exchange
+from xmltools.proxy.bridge.exchange import estimate, open_exchange
+from xmltools.proxy.bridge.relay import Ask, Relay, Translation
 from xmltools.proxy.playground import routes as playground_routes
 from xmltools.proxy.server.http_responses import send_bytes, send_error, send_json
 from xmltools.proxy.server.live_record import shown_live
 from xmltools.proxy.server.logging import record_of
 from xmltools.proxy.server.metrics import CONTENT_TYPE
-from xmltools.proxy.server.model_replies import Ask, StreamedAnswer, WholeAnswer
+from xmltools.proxy.server.model_replies import RelayedAnswer
 from xmltools.proxy.server.passthrough import Passthrough, forward, upstream_path
 from xmltools.proxy.server.request_bodies import read_body
 from xmltools.proxy.server.server_parts import Service
 from xmltools.proxy.server.tracing import spanning
-from xmltools.proxy.server.translation import Translation, count_tokens
-from xmltools.proxy.server.upstream import Upstream, UpstreamStatusError
+from xmltools.proxy.server.upstream import Request
 
 Answer = Callable[[Service, Scope, Receive, Send], Awaitable[None]]
 
@@ -78,34 +78,35 @@ class _Calls:
             await self._translate(body, scope, receive, send)
 
     async def _translate(self, body: bytes, scope: Scope, receive: Receive, send: Send) -> None:
-        record = record_of(scope)
-        workers = self._service.workers if self._service.hub is None else None  # whose events are here
-        settings = await self._service.told.settings(scope, body)
-        exchange = Translation(scope, workers, self._api, body, settings)
+        service, record = self._service, record_of(scope)
+        settings = await service.told.settings(scope, body)
+        began = time.perf_counter()
+        opened = partial(open_exchange, self._api, body, settings, request_id=record.id)
+        exchange = await service.read(body, opened)
+        record.overhead += time.perf_counter() - began
+        record.model, record.stream = exchange.stats.model, exchange.streams
+        if record.live is not None:
+            record.live.opened(exchange)
         try:
-            await exchange.begin()
-            record.model, record.stream = exchange.stats.model, exchange.streams
-            server = urlsplit(self._service.config.base_url).hostname or ""
-            with spanning(scope, record, exchange.parameters, server):
+            server = urlsplit(service.config.base_url).hostname or ""
+            with spanning(scope, record, exchange.request, server):
                 await self._answer(exchange, body, scope, receive, send)
         finally:
             exchange.abandon()
 
-    async def _answer(self, exchange: Translation, body: bytes, scope: Scope, receive: Receive, send: Send) -> None:
-        record = record_of(scope)
+    async def _answer(self, exchange: Exchange, body: bytes, scope: Scope, receive: Receive, send: Send) -> None:
+        service, record = self._service, record_of(scope)
         if exchange.plain:
-            await forward(self._service, scope, receive, send, b"/chat/completions", body)
+            await forward(service, scope, receive, send, b"/chat/completions", body)
             return
         record.stats = exchange.stats
-        self._service.passed_over.tell(exchange.stats, record.route)
-        if exchange.exchange is not None:
-            self._service.observe(exchange.exchange, record)
+        service.passed_over.tell(exchange.stats, record.route)
+        service.observe(exchange, record)
+        heard = record.live.chunk if record.live is not None else None
+        relay = Translation(self._api, exchange, heard, **_relay_options(service, scope))
+        make = partial(service.upstream.chat, scope)
         try:
-            if exchange.streams:
-                await StreamedAnswer(self._service, exchange, scope, receive, send).run()
-            else:
-                reply = partial(_reply, self._service.upstream, exchange, scope)
-                await WholeAnswer(self._service, reply, scope, receive, send).run()
+            await RelayedAnswer(service, relay, relay.steps(), make, scope, receive, send, size=len(body)).run()
         finally:
             is_told = record.outcome == "ok" and exchange.stats.failed
             if is_told or (exchange.stats.missed and record.outcome in ("ok", "upstream_error")):
@@ -114,26 +115,14 @@ class _Calls:
                 record.outcome = "call_unread"
 
 
-async def _reply(upstream: Upstream, exchange: Translation, scope: Scope, ask: Ask) -> bytes:
-    """Return the response of an exchange that does not stream."""
-    answer = None
-    while answer is None:
-        request = upstream.chat(scope, exchange.request, exchange.turn)
-        try:
-            completion = await ask(request)
-        except UpstreamStatusError as error:
-            if upstream.is_asked_again(request, error):
-                continue
-            raise
-        answer = await exchange.answer(completion)
-    return answer
+def _relay_options(service: Service, scope: Scope) -> dict[str, Any]:
+    return {"added": service.added, "most": service.config.max_answer, "request_id": record_of(scope).id}
 
 
 async def _count_tokens(service: Service, scope: Scope, receive: Receive, send: Send) -> None:
     body = await read_body(scope, receive, service.config.max_body)
     settings = await service.told.settings(scope, body)
-    tokens = await count_tokens(scope, service.workers, body, settings)
-    await send_json(send, {"input_tokens": tokens})
+    await send_json(send, {"input_tokens": await service.read(body, partial(estimate, body, settings))})
 
 
 async def _models(service: Service, scope: Scope, receive: Receive, send: Send) -> None:
@@ -144,14 +133,16 @@ async def _models(service: Service, scope: Scope, receive: Receive, send: Send) 
         return
     record_of(scope).api = "messages"
     await read_body(scope, receive, service.config.max_body)
+    relay, path = Relay("messages", **_relay_options(service, scope)), upstream_path(scope)
 
-    async def reply(ask: Ask) -> bytes:
-        value = parse_answer(await ask(service.upstream.get(scope, upstream_path(scope))))
-        if is_error(value):
-            raise error_in_answer(value)
-        return encoded(_anthropic_models(value) if isinstance(value.get("data"), list) else _anthropic_model(value))
+    def make(_: Ask) -> Request:
+        return service.upstream.get(scope, path)
 
-    await WholeAnswer(service, reply, scope, receive, send).run()
+    await RelayedAnswer(service, relay, relay.get(_anthropic_listing), make, scope, receive, send).run()
+
+
+def _anthropic_listing(said: Mapping[str, Any]) -> dict[str, Any]:
+    return _anthropic_models(said) if isinstance(said.get("data"), list) else _anthropic_model(said)
 
 
 def _anthropic_models(listed: Mapping[str, Any]) -> dict[str, Any]:

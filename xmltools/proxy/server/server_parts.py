@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import anyio
+import anyio.to_thread
 
 from xmltools.models.events import ArgumentDelta, Event
-from xmltools.proxy.bridge import Exchange
+from xmltools.proxy.bridge import AddedFields, Exchange
 from xmltools.proxy.playground import LiveHub
 from xmltools.proxy.server.chat_templates import ToldDialects
 from xmltools.proxy.server.config import ServeConfig
 from xmltools.proxy.server.logging import PassedOver, Record
 from xmltools.proxy.server.metrics import Metrics
 from xmltools.proxy.server.upstream import Upstream
-from xmltools.proxy.server.workers import Workers
+
+LONG = 8_192
+"""Characters that are read in some milliseconds, if they are the worst of requests and replies."""
+_THREADS = 4
+"""What is long is read in so many threads: more would only take the time of those who serve."""
+_T = TypeVar("_T")
 
 
 @dataclass(slots=True)
@@ -23,9 +33,18 @@ class Service:
     upstream: Upstream
     metrics: Metrics
     hub: LiveHub | None
-    workers: Workers
     told: ToldDialects
+    added: AddedFields = field(default_factory=AddedFields)
     passed_over: PassedOver = field(default_factory=PassedOver)
+    threads: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(_THREADS))
+
+    async def in_thread(self, work: Callable[..., _T], *given: Any) -> _T:
+        """Do what takes long beside the event loop. Others get the thread in turn."""
+        return await anyio.to_thread.run_sync(work, *given, limiter=self.threads)
+
+    async def read(self, body: bytes, work: Callable[[], _T]) -> _T:
+        """Return what is made of a request, in a thread if that may take long."""
+        return await self.in_thread(work) if len(body) > LONG else work()
 
     def observe(self, exchange: Exchange, record: Record) -> None:
         """Listen to the events of an exchange: for the live view, and until the first piece of an argument."""

@@ -14,15 +14,13 @@ from starlette import datastructures
 from starlette.types import Scope
 
 from xmltools import __version__
-from xmltools.errors import XMLToolsError
-from xmltools.proxy.bridge import AddedFields, Turn
-from xmltools.proxy.bridge.added_fields import SPECIAL_TOKENS
-from xmltools.proxy.bridge.client_errors import ELSEWHERE
+from xmltools.proxy.bridge.client_errors import ELSEWHERE, UpstreamError, UpstreamStatusError
 from xmltools.proxy.bridge.json_bodies import encoded, without_keys
+from xmltools.proxy.bridge.relay import MAX_ERROR, Ask
 from xmltools.proxy.recordings import Recorder, Recording
 from xmltools.proxy.server.config import ServeConfig
-from xmltools.proxy.server.logging import LOGGER, Record, record_of
-from xmltools.proxy.server.network import Content, Headers, Request, Response, Sender, UpstreamError
+from xmltools.proxy.server.logging import Record, record_of
+from xmltools.proxy.server.network import Content, Headers, Request, Response, Sender, UnreachableError, Why
 from xmltools.proxy.server.tracing import trace_headers
 
 __all__ = ["Content", "Request", "Upstream", "UpstreamAnswer", "UpstreamError", "UpstreamStatusError"]
@@ -52,17 +50,6 @@ _ABOUT_PAGES = b"access-control-"
 """Headers that let web pages in: which ones, is said here."""
 _ABOUT_LIMITS = (b"retry-after", b"x-ratelimit-", b"anthropic-ratelimit-")
 _USER_AGENT = f"xmltools/{__version__}".encode()
-_MAX_ERROR = 1024 * 1024
-
-
-class UpstreamStatusError(Exception):
-    """The upstream answered with an error."""
-
-    def __init__(self, status: int, headers: Headers, body: bytes) -> None:
-        super().__init__(f"status {status}")
-        self.status = status
-        self.headers = headers
-        self.body = body
 
 
 class UpstreamAnswer:
@@ -110,9 +97,8 @@ class UpstreamAnswer:
 
     async def error(self) -> UpstreamStatusError:
         """Return the answer as the error that it is. Raises UpstreamError if it is too long."""
-        kind = (b"content-type", self.content_type.encode("latin-1") or b"application/octet-stream")
-        body = without_keys(await self.read(_MAX_ERROR), self._keys)
-        return UpstreamStatusError(self.status, [kind, *self.limit_headers()], body)
+        body = without_keys(await self.read(MAX_ERROR), self._keys)
+        return UpstreamStatusError(self.status, self.content_type, body)
 
 
 class Upstream:
@@ -123,7 +109,6 @@ class Upstream:
         self._sender = sender
         self._base = as_sent(config.base_url)
         self._recorder = Recorder(config.record) if config.record is not None else None
-        self._added = AddedFields()
         self._keys = [config.upstream_key.encode()] if config.upstream_key is not None else []
 
     def hide(self, said: bytes) -> bytes:
@@ -131,20 +116,10 @@ class Upstream:
         repeat what they refuse."""
         return without_keys(said, self._keys)
 
-    def chat(self, scope: Scope, body: bytes, turn: Turn | None) -> Request:
-        """Return the request for a chat completion; `turn` is what it asks, for a model in the same process."""
+    def chat(self, scope: Scope, ask: Ask) -> Request:
+        """Return the request for a chat completion."""
         headers = [(b"content-type", b"application/json"), *self._own_headers(scope)]
-        content = self._added.for_upstream(self._base, body)
-        return self._request("POST", b"/chat/completions", headers, content)._replace(turn=turn)
-
-    def is_asked_again(self, request: Request, error: UpstreamStatusError) -> bool:
-        """Return whether a request for a chat completion was refused only for a field that was added to it. It is left
-        out from now on, and the request is to be made again."""
-        body = request.content if isinstance(request.content, bytes) else b""
-        if not self._added.is_refused(self._base, body, error.status, error.body):
-            return False
-        LOGGER.warning("the upstream refuses a field, which is left out", extra={"fields": {"field": SPECIAL_TOKENS}})
-        return True
+        return self._request("POST", b"/chat/completions", headers, ask.body)._replace(turn=ask.turn)
 
     def get(self, scope: Scope, path: bytes) -> Request:
         """Return a request of ours for what is at a path below the base URL, in the name of the client."""
@@ -212,18 +187,14 @@ class Upstream:
             with recording or nullcontext():
                 async with self._sender.open(request, decode=not raw) as response:
                     record.upstream_status = response.status
-                    if recording is None:
-                        yield UpstreamAnswer(response, response.pieces, self._keys)
-                        return
-                    recording.head(response.status, datastructures.Headers(raw=response.headers))
-                    try:
-                        yield UpstreamAnswer(response, _kept(response.pieces, recording), self._keys)
-                    except (UpstreamStatusError, XMLToolsError):  # what it said is an error: it broke nothing off
-                        recording.end()
-                        raise
-        except UpstreamError as error:
-            if not record.upstream_status:
-                record.error = error.in_log
+                    pieces = response.pieces
+                    if recording is not None:
+                        recording.head(response.status, datastructures.Headers(raw=response.headers))
+                        pieces = _kept(pieces, recording)
+                    yield UpstreamAnswer(response, pieces, self._keys)
+        except UnreachableError as error:
+            if error.why is Why.TIMEOUT:
+                raise UpstreamError(f"{error} (--connect-timeout)", error.status) from None
             raise
 
     def _recording(self, request: Request) -> Recording | None:

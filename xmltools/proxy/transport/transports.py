@@ -9,7 +9,8 @@ import httpx2
 
 from xmltools.errors import XMLToolsError
 from xmltools.proxy.bridge import Exchange, Settings
-from xmltools.proxy.transport.steps import Given, Head, Options, Step, Steps, Take, steps_of
+from xmltools.proxy.bridge.relay import Answered, Ask, Given, Head, Step, Take
+from xmltools.proxy.transport.steps import Options, Work, reason
 
 MAX_BODY = 64 * 1024 * 1024
 """Bytes of a request, and of an answer that is no stream, unless the host says otherwise."""
@@ -42,13 +43,13 @@ class _Transport(Generic[_Inner]):
                 f"got {type(inner).__name__}"
             )
 
-    def _steps(self, request: object) -> Steps | None:
-        """Return the steps of a request, None for one that passes through.
+    def _work(self, request: object) -> Work:
+        """Return what is to be done for a request.
 
         Raises XMLToolsError for a request of another library: `httpx` takes any transport, and fails later.
         """
         if isinstance(request, httpx2.Request):
-            return steps_of(request, self._options)
+            return Work(request, self._options)
         name, library = type(self).__name__, type(request).__module__.partition(".")[0]
         raise XMLToolsError(
             f"{name} is for httpx2.{self._client}, and this is a client of {library}; "
@@ -82,12 +83,13 @@ class XMLToolsTransport(_Transport[httpx2.BaseTransport], httpx2.BaseTransport):
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request, translated if it is one for a model. Raises what the inner transport raises, and
         XMLToolsError where the client is none of httpx2."""
-        steps = self._steps(request)
-        if steps is None:
+        work = self._work(request)
+        if not work.is_ours:
             return self._inner.handle_request(request)
-        body = _Body(self._inner, request, steps)
+        body = _Body(self._inner, request, work)
         try:
-            return _response(body.advance(), body)
+            head = body.advance()
+            return self._inner.handle_request(work.plain) if work.plain is not None else body.response(head)
         except BaseException:
             body.close()
             raise
@@ -107,12 +109,14 @@ class AsyncXMLToolsTransport(_Transport[httpx2.AsyncBaseTransport], httpx2.Async
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request, translated if it is one for a model. Raises what the inner transport raises, and
         XMLToolsError where the client is none of httpx2."""
-        steps = self._steps(request)
-        if steps is None:
+        work = self._work(request)
+        if not work.is_ours:
             return await self._inner.handle_async_request(request)
-        body = _AsyncBody(self._inner, request, steps)
+        body = _AsyncBody(self._inner, request, work)
         try:
-            return _response(await body.advance(), body)
+            head = await body.advance()
+            plain = work.plain
+            return await self._inner.handle_async_request(plain) if plain is not None else body.response(head)
         except BaseException:
             await body.aclose()
             raise
@@ -122,94 +126,108 @@ class AsyncXMLToolsTransport(_Transport[httpx2.AsyncBaseTransport], httpx2.Async
         await self._inner.aclose()
 
 
-class _Body(httpx2.SyncByteStream):
-    """Does what the steps of a request say. As a stream, it is the body of the response for the client."""
+class _Driver(httpx2.SyncByteStream, httpx2.AsyncByteStream):
+    """What both have in common that do what the steps of a request say."""
 
-    def __init__(self, inner: httpx2.BaseTransport, request: httpx2.Request, steps: Steps) -> None:
-        assert isinstance(request.stream, httpx2.SyncByteStream)
-        self._inner = inner
-        self._steps = steps
+    def __init__(self, work: Work) -> None:
+        self._work = work
+        self._steps = work.steps()
         self._response: httpx2.Response | None = None
-        self._chunks = iter(request.stream)
+        self._lost: httpx2.HTTPError | None = None
 
-    def advance(self) -> Given | None:
-        """Do what is to be done until something is given to the client; return that, None at the end."""
-        step = _resume(self._steps, None)
-        while isinstance(step, (httpx2.Request, Take)):
-            step = _resume(self._steps, self._do(step))
+    def _resume(self, outcome: Any) -> Step | Given | None:
+        """Tell the steps what came of the last one; return the next, None if there is none. Bytes are never empty.
+
+        Raises what the inner transport raised, if the client has not been given anything before.
+        """
+        try:
+            if isinstance(outcome, httpx2.HTTPError):
+                self._lost, outcome = outcome, reason(outcome)
+                step = self._steps.throw(outcome)
+            else:
+                step = self._steps.send(outcome)
+            while step == b"":
+                step = self._steps.send(None)
+        except StopIteration:
+            return None
+        if self._lost is not None and self._work.failure is outcome and isinstance(step, Head):
+            raise self._lost
         return step
 
-    def _do(self, step: Step) -> Any:
-        try:
-            return next(self._chunks, None) if isinstance(step, Take) else self._send(step)
-        except httpx2.HTTPError as error:
-            return error
+    def _answered(self, response: httpx2.Response) -> Answered:
+        self._response = response
+        return Answered(response.status_code, response.headers.get("content-type", ""))
 
-    def _send(self, request: httpx2.Request) -> httpx2.Response:
+    def response(self, head: Step | Given | None) -> httpx2.Response:
+        """Return the response for the client, made of what came first."""
+        assert isinstance(head, Head)
+        return httpx2.Response(head.status, headers=self._work.headers(head, self._response), stream=self)
+
+
+class _Body(_Driver):
+    """Does what the steps of a request say. As a stream, it is the body of the response for the client."""
+
+    def __init__(self, inner: httpx2.BaseTransport, request: httpx2.Request, work: Work) -> None:
+        super().__init__(work)
+        assert isinstance(request.stream, httpx2.SyncByteStream)
+        self._inner = inner
+        self._chunks = iter(request.stream)
+
+    def advance(self) -> Step | Given | None:
+        """Do what is to be done until something is given to the client; return that, None at the end."""
+        step = self._resume(None)
+        while isinstance(step, (Ask, Take)):
+            try:
+                outcome: Any = self._send(step) if isinstance(step, Ask) else next(self._chunks, None)
+            except httpx2.HTTPError as error:
+                outcome = error
+            step = self._resume(outcome)
+        return step
+
+    def _send(self, ask: Ask) -> Answered:
         self.close()
-        self._response = self._inner.handle_request(request)
-        self._chunks = self._response.iter_bytes()
-        return self._response
+        response = self._inner.handle_request(self._work.request(ask))
+        self._chunks = response.iter_bytes()
+        return self._answered(response)
 
     def __iter__(self) -> Iterator[bytes]:
         while isinstance(data := self.advance(), bytes):
-            if data:
-                yield data
+            yield data
 
     def close(self) -> None:
         if self._response is not None:
             self._response.close()
 
 
-class _AsyncBody(httpx2.AsyncByteStream):
+class _AsyncBody(_Driver):
     """`_Body`, but waiting for the inner transport is left to the event loop."""
 
-    def __init__(self, inner: httpx2.AsyncBaseTransport, request: httpx2.Request, steps: Steps) -> None:
+    def __init__(self, inner: httpx2.AsyncBaseTransport, request: httpx2.Request, work: Work) -> None:
+        super().__init__(work)
         assert isinstance(request.stream, httpx2.AsyncByteStream)
         self._inner = inner
-        self._steps = steps
-        self._response: httpx2.Response | None = None
         self._chunks = aiter(request.stream)
 
-    async def advance(self) -> Given | None:
-        step = _resume(self._steps, None)
-        while isinstance(step, (httpx2.Request, Take)):
-            step = _resume(self._steps, await self._do(step))
+    async def advance(self) -> Step | Given | None:
+        step = self._resume(None)
+        while isinstance(step, (Ask, Take)):
+            try:
+                outcome: Any = await (self._send(step) if isinstance(step, Ask) else anext(self._chunks, None))
+            except httpx2.HTTPError as error:
+                outcome = error
+            step = self._resume(outcome)
         return step
 
-    async def _do(self, step: Step) -> Any:
-        try:
-            return await (anext(self._chunks, None) if isinstance(step, Take) else self._send(step))
-        except httpx2.HTTPError as error:
-            return error
-
-    async def _send(self, request: httpx2.Request) -> httpx2.Response:
+    async def _send(self, ask: Ask) -> Answered:
         await self.aclose()
-        self._response = await self._inner.handle_async_request(request)
-        self._chunks = self._response.aiter_bytes()
-        return self._response
+        response = await self._inner.handle_async_request(self._work.request(ask))
+        self._chunks = response.aiter_bytes()
+        return self._answered(response)
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         while isinstance(data := await self.advance(), bytes):
-            if data:
-                yield data
+            yield data
 
     async def aclose(self) -> None:
         if self._response is not None:
             await self._response.aclose()
-
-
-def _resume(steps: Steps, outcome: Any) -> Step | Given | None:
-    """Tell the steps what came of the last one; return the next, None if there is none."""
-    try:
-        return steps.throw(outcome) if isinstance(outcome, httpx2.HTTPError) else steps.send(outcome)
-    except StopIteration:
-        return None
-
-
-def _response(given: Given | None, body: _Body | _AsyncBody) -> httpx2.Response:
-    """Return the response for the client, made of what came first."""
-    if isinstance(given, httpx2.Response):
-        return given
-    assert isinstance(given, Head)
-    return httpx2.Response(given.status, headers=given.headers, stream=body)

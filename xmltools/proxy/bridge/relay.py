@@ -1,0 +1,297 @@
+"""One request and its answer, step by step, without any input and output: a generator says what to ask the upstream,
+what to read of it, and what the client gets. The server, the transports and the model objects do what it says.
+
+Nothing is given before the upstream has begun, so that an error until then keeps its status. Errors from then on are
+events of the stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Mapping
+from enum import Enum
+from typing import Any, NamedTuple
+
+from xmltools.errors import XMLToolsError
+from xmltools.proxy.bridge.added_fields import AddedFields
+from xmltools.proxy.bridge.client_errors import (
+    BROKEN_OFF,
+    ELSEWHERE,
+    IN_ONE_PIECE,
+    NO_COMPLETION,
+    NO_EVENTS,
+    WEB_PAGE,
+    Api,
+    Refusal,
+    UpstreamError,
+    UpstreamStatusError,
+    error_in_answer,
+    error_message,
+    is_error,
+    is_page,
+)
+from xmltools.proxy.bridge.exchange import Exchange
+from xmltools.proxy.bridge.json_bodies import encoded, parse_answer
+from xmltools.proxy.bridge.upstream_request import Turn
+from xmltools.proxy.bridge.upstream_stream import SSEDecoder, parts_of, read_chunk
+
+EVENTS = "text/event-stream"
+JSON = "application/json"
+MAX_ERROR = 1024 * 1024
+"""Bytes of an error of the upstream."""
+_TOO_LARGE = 413
+
+
+class Ask(NamedTuple):
+    """The step that sends a request to the upstream: `body`, for its chat completions, and what it asks as data. The
+    relay is told the head of the answer."""
+
+    body: bytes = b""
+    streams: bool = False
+    turn: Turn | None = None
+
+
+class Answered(NamedTuple):
+    """The head of an answer of the upstream."""
+
+    status: int
+    content_type: str
+
+
+class Take(Enum):
+    """The step that asks for the next bytes of what is open: the request, then the answer. They are None at its end."""
+
+    TAKE = "take"
+
+
+class Head(NamedTuple):
+    """What the client gets first: bytes follow, `length` of them if that is known."""
+
+    status: int
+    content_type: str
+    length: int | None = None
+
+
+Step = Ask | Take
+Given = Head | bytes
+Steps = Generator[Step | Given, Any, None]
+"""What to do, and what to give to the client. Bytes may be none: then there is time for something else."""
+Reading = Generator[Step | Given, Any, bytes]
+
+
+def read_whole(what: str, most: int, status: int = 502) -> Reading:
+    """Read what is open to its end. Raises Refusal for more than `most` bytes."""
+    parts: list[bytes] = []
+    size = 0
+    while (data := (yield Take.TAKE)) is not None:
+        size += len(data)
+        if size > most:
+            code = "too_large" if status == _TOO_LARGE else "upstream_error"
+            raise Refusal(f"{what} has more than {most:,} bytes", status=status, code=code)
+        parts.append(data)
+    return b"".join(parts)
+
+
+def say(status: int, body: Mapping[str, Any]) -> Steps:
+    """Give the client a JSON object."""
+    content = encoded(body)
+    yield Head(status, JSON, len(content))
+    yield content
+
+
+class Relay:
+    """What is done about one answer of the upstream: `get` for one that is JSON; `Translation` for an exchange.
+
+    `upstream` names the upstream, for what it is known not to take. An answer that does not stream may have `most`
+    bytes. `request_id` stands in Anthropic's errors. `follows`: the client may follow a redirect itself.
+
+    `begun`: the client has been sent something, which may be no more than a sign of life. `failure` is why it got no
+    whole answer, `all_said` whether the upstream said that its answer was at its end.
+    """
+
+    keepalive = b""
+    """What may be sent, once a stream has begun or to begin it, while the upstream says nothing."""
+    awaits_usage = False
+    """Whether only the usage is wanted of what the upstream may still say: nothing goes wrong any more."""
+    pending = 0
+    """Characters that may have to be read again with what comes next."""
+
+    def __init__(
+        self,
+        api: Api,
+        *,
+        added: AddedFields,
+        upstream: str = "",
+        most: int,
+        request_id: str | None = None,
+        follows: bool = False,
+    ) -> None:
+        self._api = api
+        self._added = added
+        self._upstream = upstream
+        self._most = most
+        self._request_id = request_id
+        self._follows = follows
+        self.begun = False
+        self.failure: Refusal | None = None
+        self.all_said = False
+
+    def get(self, convert: Callable[[dict[str, Any]], Mapping[str, Any]]) -> Steps:
+        """Ask once, without a body, and give the client what the answer is converted to."""
+        return self._guarded(self._got(convert))
+
+    def _got(self, convert: Callable[[dict[str, Any]], Mapping[str, Any]]) -> Steps:
+        answered = yield from self._asked(Ask())
+        said = yield from self._object(answered)
+        if is_error(said):
+            raise error_in_answer(said)
+        yield from say(200, convert(said))
+
+    def _guarded(self, steps: Steps) -> Steps:
+        try:
+            yield from steps
+        except XMLToolsError as error:
+            yield from self.fail(error if isinstance(error, Refusal) else UpstreamError(str(error)))
+
+    def fail(self, failure: Refusal) -> Steps:
+        """Say what went wrong: in the upstream's own words, where the client's API has the same."""
+        self.failure = failure
+        if isinstance(failure, UpstreamStatusError) and self._api != "messages":
+            yield Head(failure.status, failure.content_type, len(failure.said))
+            yield failure.said
+        else:
+            yield from say(failure.status, failure.body(self._api, self._request_id))
+
+    def cut_short(self, failure: Refusal) -> Steps:
+        """End the answer here, whatever the other steps were at."""
+        return self.fail(failure)
+
+    def _asked(self, ask: Ask) -> Generator[Step | Given, Any, Answered]:
+        """Ask, once more without a field that the upstream refuses. Raises UpstreamError for an answer that is none."""
+        while True:
+            body = self._added.for_upstream(self._upstream, ask.body)
+            answered: Answered = yield ask._replace(body=body)
+            if 200 <= answered.status < 300:
+                return answered
+            if answered.status < 400 and not (self._follows and self._api == "chat"):
+                raise UpstreamError(ELSEWHERE)
+            said = yield from read_whole("the upstream's answer", min(self._most, MAX_ERROR))
+            if not self._added.is_refused(self._upstream, body, answered.status, said):
+                raise UpstreamStatusError(answered.status, answered.content_type, said)
+
+    def _object(self, answered: Answered) -> Generator[Step | Given, Any, dict[str, Any]]:
+        body = yield from read_whole("the upstream's answer", self._most)
+        if is_page(answered.content_type, body):
+            raise UpstreamError(WEB_PAGE)
+        return parse_answer(body)
+
+
+class Translation(Relay):
+    """The relay of an exchange. `on_chunk` hears of all that the upstream says."""
+
+    def __init__(self, api: Api, exchange: Exchange, on_chunk: Callable[[Any], None] | None = None, **options: Any):
+        super().__init__(api, **options)
+        self.exchange = exchange
+        self._on_chunk = on_chunk
+        self.keepalive = exchange.keepalive if exchange.streams else b""
+
+    @property
+    def awaits_usage(self) -> bool:  # type: ignore[override]
+        """As `Exchange.awaits_usage`."""
+        return self.exchange.awaits_usage
+
+    @property
+    def pending(self) -> int:  # type: ignore[override]
+        """As `Exchange.pending`."""
+        return self.exchange.pending
+
+    def steps(self) -> Steps:
+        """Say what to do, from the first request to the upstream to the last byte for the client."""
+        return self._guarded(self._streamed() if self.exchange.streams else self._answered())
+
+    def fail(self, failure: Refusal) -> Steps:
+        """Say what went wrong: by an event of the stream, if it has begun."""
+        if self.begun:
+            self.failure = failure
+            yield self.exchange.fail(str(failure), status=failure.status)
+        else:
+            yield from super().fail(failure)
+
+    def cut_short(self, failure: Refusal) -> Steps:
+        """End the answer here, whatever the other steps were at."""
+        if self.exchange.awaits_usage:  # all but that has been said
+            yield from self._give(self.exchange.end())
+            if not self.exchange.next_turn():
+                return
+        yield from self.fail(failure)
+
+    def _ask(self) -> Generator[Step | Given, Any, Answered]:
+        exchange = self.exchange
+        return self._asked(Ask(encoded(exchange.request), exchange.streams, exchange.turn))
+
+    def _answered(self) -> Steps:
+        answer = None
+        while answer is None:
+            answered = yield from self._ask()
+            completion = yield from self._object(answered)
+            if "choices" not in completion:
+                raise _no_completion(completion)
+            *parts, last = self._parts(completion)
+            for part in parts:
+                if self.exchange.done or self.exchange.awaits_usage:
+                    break
+                self.exchange.feed(part)
+                yield b""
+            answer = self.exchange.answer(last)
+        yield from say(200, answer)
+
+    def _streamed(self) -> Steps:
+        again = True
+        while again:
+            answered = yield from self._ask()
+            if answered.content_type.startswith(JSON):
+                said = yield from self._object(answered)
+                raise UpstreamError(IN_ONE_PIECE) if "choices" in said else _no_completion(said)
+            try:
+                yield from self._heard(answered)
+            except XMLToolsError:
+                if not self.exchange.awaits_usage:
+                    raise
+            yield from self._give(self.exchange.end(is_whole=self.all_said))
+            again = self.exchange.next_turn()
+
+    def _heard(self, answered: Answered) -> Steps:
+        """Give the client what becomes of one stream of the upstream."""
+        exchange, decoder = self.exchange, SSEDecoder()
+        begins, data = b"", b""
+        has_events = self.all_said = False
+        while not (data is None or self.all_said or exchange.done):
+            data = yield Take.TAKE
+            begins = begins or data or b""
+            for _, text in decoder.close() if data is None else decoder.feed(data):
+                has_events = True
+                self.all_said = text.startswith("[DONE]")
+                if self.all_said:
+                    break
+                for part in self._parts(read_chunk(text)):
+                    yield from self._give(exchange.feed(part))
+        is_over = exchange.stats.finish_reasons or exchange.done or exchange.awaits_usage
+        if not (is_over or (self.all_said and exchange.begun)):
+            is_none = WEB_PAGE if is_page(answered.content_type, begins) else NO_EVENTS
+            raise UpstreamError(is_none if begins and not has_events else BROKEN_OFF)
+
+    def _parts(self, said: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        if self._on_chunk is not None:
+            self._on_chunk(said)
+        return parts_of(said)
+
+    def _give(self, data: bytes) -> Steps:
+        if data and not self.begun:
+            self.begun = True
+            yield Head(200, f"{EVENTS}; charset=utf-8")
+        yield data
+
+
+def _no_completion(said: dict[str, Any]) -> Refusal:
+    """Return what is wrong with a JSON object in place of a completion, in the upstream's words if it has any."""
+    is_told = is_error(said) or error_message(said) != error_message({})
+    return error_in_answer(said) if is_told else UpstreamError(NO_COMPLETION)
