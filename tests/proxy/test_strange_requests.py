@@ -166,11 +166,6 @@ def changed(body: dict[str, Any], place: tuple[Any, ...], value: Any) -> dict[st
     return body
 
 
-def test_the_requests_are_taken_as_they_are() -> None:
-    for api, body in REQUESTS.items():
-        Exchange(api, body)  # type: ignore[arg-type]
-
-
 @examples(400)
 @given(
     st.sampled_from(PLACES), st.sampled_from([*STRANGE, GONE]), st.sampled_from(REPLIES), st.booleans(), st.booleans()

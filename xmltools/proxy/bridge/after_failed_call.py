@@ -120,13 +120,11 @@ class NoRepetition:
             self._start = self._start if self._held else event.start
             self._held.append(event.text)
             self._place += len(words)
-            if len(words) == left:
-                self._said = ""
             return
         text, start = event.text, event.start
         if words.startswith(self._said[self._place :]):
-            end = _place_after(text, left)
-            text, start = text[end:], start + end
+            rest = text[_place_after(text, left) :].lstrip()
+            text, start = rest, start + len(text) - len(rest)
         elif self._held:
             text, start = f"{self._held}{text}", self._start
         self._said = ""
