@@ -13,7 +13,7 @@ import shutil
 import sys
 from dataclasses import astuple
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from xmltools.cli.serve import as_typed, load, read_key
 from xmltools.cli.shared import UsageError, above_zero, counted, one_line, positive, styled_printer
@@ -23,6 +23,7 @@ from xmltools.terminal import wrapped
 if TYPE_CHECKING:
     from xmltools.proxy.doctor import Case
     from xmltools.proxy.doctor.report import Report
+    from xmltools.proxy.server import ServeConfig
 
 _MOST_DIALECTS = 8
 _WIDEST = 110
@@ -56,9 +57,8 @@ def doctor(options: argparse.Namespace) -> int:
     """Run `xmltools doctor`. Returns the exit status: 1 if something that `serve` needs does not work."""
     module = load("xmltools.proxy.doctor")
     case: Case = module.Case(
-        _config(options),
+        *_checked(options),
         wanted=options.model,
-        dialects=_dialects(options.dialects),
         key_name=options.upstream_key_env,
         timeout=options.timeout,
         max_tokens=options.max_tokens,
@@ -75,35 +75,23 @@ def doctor(options: argparse.Namespace) -> int:
     return 0 if case.report.ok else 1
 
 
-def _config(options: argparse.Namespace) -> Any:
+def _checked(options: argparse.Namespace) -> tuple[ServeConfig, list[str]]:
+    """Return the configuration, and the dialects to try. Raises `UsageError` for what can't be meant."""
+    from xmltools.proxy.bridge import Settings
     from xmltools.proxy.server import ServeConfig
 
     if options.model is not None and not (options.model.strip() and options.model.isprintable()):
         raise UsageError("--model: expected the name of a model")
-    try:
-        return ServeConfig(
-            upstream=options.upstream,
-            upstream_key=read_key(options.upstream_key_env, "--upstream-key-env"),
-            connect_timeout=min(10.0, options.timeout),
-        )
-    except XMLToolsError as error:
-        raise UsageError(as_typed(str(error))) from None
-
-
-def _dialects(given: str | None) -> tuple[str, ...] | None:
-    from xmltools.proxy.bridge import Settings
-
-    if given is None:
-        return None
-    names = tuple(dict.fromkeys(name.strip() for name in given.split(",") if name.strip()))
-    if not 0 < len(names) <= _MOST_DIALECTS:
+    names = list(dict.fromkeys(filter(None, map(str.strip, (options.dialects or "").split(",")))))
+    if options.dialects is not None and not 0 < len(names) <= _MOST_DIALECTS:
         raise UsageError(f"--dialects: expected 1 to {_MOST_DIALECTS} names, as in --dialects forge,hermes")
+    key = read_key(options.upstream_key_env, "--upstream-key-env")
     try:
         for name in names:
             Settings(dialect=name)
+        return ServeConfig(options.upstream, upstream_key=key, connect_timeout=min(10.0, options.timeout)), names
     except XMLToolsError as error:
-        raise UsageError(f"--dialects: {error}") from None
-    return names
+        raise UsageError(as_typed(str(error))) from None
 
 
 def _tell(words: str) -> None:

@@ -19,7 +19,7 @@ from xmltools.proxy.bridge.added_fields import SPECIAL_TOKENS
 from xmltools.proxy.bridge.client_errors import is_page
 from xmltools.proxy.bridge.json_bodies import encoded, without_keys
 from xmltools.proxy.bridge.upstream_stream import calls_of, details_of, is_silent, reasoning_of, text_of
-from xmltools.proxy.doctor.report import Report, short
+from xmltools.proxy.doctor.report import Report, Way, short
 from xmltools.proxy.server.config import ServeConfig
 from xmltools.proxy.server.listed_models import ListedModel
 from xmltools.proxy.server.network import Connections, Request, UpstreamError, Why
@@ -98,9 +98,8 @@ class Reply:
         self.tokens = int((chunk.get("usage") or {}).get("completion_tokens") or self.tokens)
         for choice in chunk.get("choices") or ():
             said = choice.get("delta") or choice.get("message") or {}
-            text = text_of(said)
-            self.times += [at] * bool(text or not is_silent(said))
-            self.text += text
+            self.times += [at] * (not is_silent(said))
+            self.text += text_of(said)
             self.reasoning += reasoning_of(said)[1] or details_of(said)
             names = (call["function"].get("name") for call in calls_of(said))
             self.calls += map(str, filter(None, names))
@@ -117,15 +116,15 @@ class Reply:
 class Case:
     """An upstream that is examined, and what the checks found out for those after them.
 
-    `wanted` is the model to ask for, None for the first that is listed; `dialects` are those to try, None for those
-    that are likely. `key_name` is the environment variable with the key, for the command that is suggested. `timeout`
+    `dialects` are those to try, by default those that are likely; `wanted` is the model to ask for, None for the first
+    that is listed. `key_name` is the environment variable with the key, for the command that is suggested. `timeout`
     is for each request, in seconds; `max_tokens` the limit of each reply. `tell` hears what is being checked, and
     `clock` says what time it is.
     """
 
     config: ServeConfig
+    dialects: list[str] = field(default_factory=list)
     wanted: str | None = None
-    dialects: tuple[str, ...] | None = None
     key_name: str | None = None
     timeout: float = 120.0
     max_tokens: int = 1024
@@ -142,10 +141,8 @@ class Case:
     """The plain ones, by the name of the check."""
     refused: dict[str, str] = field(default_factory=dict)
     """What is sent in place of fields that the server has refused."""
-    gives_calls: bool = False
-    """Whether the server reads calls itself."""
-    leaves_calls: str | None = None
-    """The `tool_choice` with which calls in the model's own dialect are left in the text."""
+    ways: list[Way] = field(default_factory=list)
+    """Those in which the upstream gets tools itself: it leaves calls in the text, or reads them."""
     starts_in_reasoning: bool = False
 
     def __post_init__(self) -> None:
@@ -167,34 +164,31 @@ class Case:
         """
         sent = {other: value for name, value in body.items() if (other := self.refused.get(name, name))}
         try:
-            return self._reply(await self.send(f"{self.base}/chat/completions", sent), bool(body.get("stream")))
+            got = await self.send(f"{self.base}/chat/completions", sent)
         except NoAnswerError as trouble:
             for name, other in OTHERWISE.items():
-                # A message need not name what nobody else sends.
-                said = str(trouble.answer) if name == SPECIAL_TOKENS else trouble.message
-                if trouble.is_refusal and name in sent and (other or name) in said:
+                if trouble.is_refusal and name in sent and (other or name) in str(trouble.answer):
                     self.refused[name] = other
                     return await self.chat(body)
             raise
+        reply = Reply(not got.events)
+        try:
+            for at, data in got.events or [(0.0, got.body.decode())]:
+                if data.startswith("[DONE]"):
+                    reply.is_ended = True
+                elif is_error(chunk := read_chunk(data)):
+                    raise NoAnswerError(f"an error in the answer: {self._words(error_message(chunk))}")
+                else:
+                    reply.add(chunk, at)
+            if not reply.chunks or (got.events and not body.get("stream")):
+                raise ValueError
         except (AttributeError, TypeError, ValueError):
             raise NoAnswerError(_NONE) from None
-
-    def _reply(self, got: Got, is_stream: bool) -> Reply:
-        reply = Reply(not got.events)
-        for at, data in got.events or [(0.0, got.body.decode())]:
-            if data.startswith("[DONE]"):
-                reply.is_ended = True
-            elif is_error(chunk := read_chunk(data)):
-                raise NoAnswerError(f"an error in the answer: {self._words(error_message(chunk))}")
-            else:
-                reply.add(chunk, at)
-        if is_stream and not got.events:
+        if body.get("stream") and not got.events:
             raise NoAnswerError(
                 "the answer came in one piece, though a stream was asked for",
                 "clients that stream get an error then: turn streaming on in the server, or in what is in front of it",
             )
-        if not reply.chunks or (got.events and not is_stream):
-            raise ValueError
         return reply
 
     async def said(self, path: str, content: dict[str, Any] | None = None) -> Any:
@@ -212,9 +206,18 @@ class Case:
         if content is not None:
             request = Request("POST", url, [*headers, (b"content-type", b"application/json")], encoded(content))
         start = self.clock()
+        body, events, decoder = b"", [], SSEDecoder()
         try:
             async with asyncio.timeout(self.timeout), self.sender.open(request, decode=True) as response:
-                return await self._read(UpstreamAnswer(response, response.pieces), start)
+                answer = UpstreamAnswer(response, response.pieces)
+                async with aclosing(answer.pieces):
+                    async for piece in answer.pieces:
+                        body += piece
+                        events += [(self.clock() - start, data) for _, data in decoder.feed(piece)]
+                        if len(body) > MOST_BYTES:
+                            raise UpstreamError(f"the upstream's answer has more than {MOST_BYTES:,} bytes")
+                        if events and events[-1][1].startswith("[DONE]"):
+                            break
         except TimeoutError:
             raise NoAnswerError(
                 f"no whole answer within {self.timeout:g} seconds",
@@ -222,20 +225,8 @@ class Case:
             ) from None
         except UpstreamError as error:
             raise NoAnswerError(error.in_log, _ADVICE.get(error.why, "")) from None
-
-    async def _read(self, answer: UpstreamAnswer, start: float) -> Got:
-        self.server = answer.header(b"server")
-        body, events, decoder = b"", [], SSEDecoder()
-        async with aclosing(answer.pieces) as pieces:
-            async for piece in pieces:
-                body += piece
-                events += [(self.clock() - start, data) for _, data in decoder.feed(piece)]
-                if len(body) > MOST_BYTES:
-                    raise UpstreamError(f"the upstream's answer has more than {MOST_BYTES:,} bytes")
-                if events and events[-1][1].startswith("[DONE]"):
-                    break
         events += [(self.clock() - start, data) for _, data in decoder.close()]
-        status = answer.status
+        self.server, status = answer.header(b"server"), answer.status
         if status >= 300:
             message = f"status {status}: {self._words(error_message(body))}".removesuffix(f": {_NO_WORDS}")
             advice = _ADVICE.get(status) or _ADVICE.get(status // 100, "")

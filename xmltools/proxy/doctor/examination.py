@@ -16,7 +16,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from xmltools import dialects
-from xmltools.dialects import FORGE
 from xmltools.errors import XMLToolsError
 from xmltools.grammar import ENGINES, for_engine
 from xmltools.models.finish_reasons import our_reason
@@ -32,7 +31,7 @@ from xmltools.tools import Tool
 
 Found = tuple[str, ...]
 
-USUAL_DIALECTS = (FORGE.name, "hermes")
+USUAL_DIALECTS = ("forge", "hermes")
 """Those that are tried with every model, beside its own: XML, and JSON between tags."""
 # What servers write for the owner of a model where that is nobody.
 _OWNERS = {
@@ -71,18 +70,17 @@ FORCED = Tool(name="blue_heron", parameters={**_ONE, "additionalProperties": Fal
 async def examine(case: Case) -> None:
     """Examine an upstream, and write what is found out into the report, which also has it if this is cancelled."""
     report = case.report
-    steps = [(needs, check.__name__, check) for needs, checks in enumerate(STEPS) for check in checks]
-    report.checks = [Check(name, SKIPPED, "interrupted") for _, name, _ in steps]
+    report.checks = [Check(check.__name__, SKIPPED, "interrupted") for check in STEPS]
     try:
-        for number, (needs, name, check) in enumerate(steps):
-            case.tell(name.replace("_", " "))
+        for number, (check, needs) in enumerate(STEPS.items()):
+            case.tell(check.__name__.replace("_", " "))
             try:
                 reason = _missing(case, needs)
                 found = (SKIPPED, reason) if reason else await check(case)
             except NoAnswerError as trouble:
                 case.is_locked |= trouble.is_about_key
-                found = (FAILED if needs < len(STEPS) - 1 else WARNING, trouble.message, trouble.advice)
-            report.checks[number] = Check(name, *found)
+                found = (WARNING if needs == _REPLY else FAILED, trouble.message, trouble.advice)
+            report.checks[number] = Check(check.__name__, *found)
         report.interrupted = False
     finally:
         report.ok = not (report.interrupted or report.failed)
@@ -143,8 +141,8 @@ async def models(case: Case) -> Found:
     if trouble is not None and wanted:
         return WARNING, trouble.message, trouble.advice
     if trouble is not None:
-        case.is_locked = trouble.is_about_key
-        return FAILED, trouble.message, f"{trouble.advice}; name the model with --model".removeprefix("; ")
+        more = f"{trouble.advice}; name the model with --model".removeprefix("; ")
+        raise NoAnswerError(trouble.message, more, trouble.status)
     if model not in names:
         return WARNING, f"{name} is not in the list", f"there are: {listed(names)}"
     if not wanted and len(names) > 1:
@@ -300,45 +298,44 @@ async def grammars(case: Case) -> Found:
     return WARNING, said, "serve works without; with a grammar, a model can't write a call that is malformed"
 
 
-_LEFT = {
-    "none": "with tool_choice none, calls are left in the text: "
-    "serve --prompt upstream --upstream-tool-choice none reads them",
-    "auto": "serve reads them, with a prompt of its own or with --prompt upstream",
-    None: "serve writes tools into the prompt itself",
-}
-"""What to do, by the `tool_choice` with which calls are left in the text."""
-
-
 async def tools(case: Case) -> Found:
     """Give the server tools, as clients do, and see what becomes of a call."""
     body = case.question(TASKS[0].words, tools=DEFINITIONS)
     outcome, said, choice = WARNING, "taken, but no call came back", "auto"
+    more, is_left = "serve writes tools into the prompt itself", False
     try:
         reply = await case.chat(body)
-        _note_dialect(case, reply, "auto")
+        is_left = _notes_dialect(case, reply)
         if reply.calls:
-            case.gives_calls, choice = True, "none"
-            outcome = OK if {tool.name for tool in TOOLS}.issuperset(reply.calls) else WARNING
-            said = "calls come back as tool_calls" + ", but of a tool that there is not" * (outcome == WARNING)
+            case.ways.append(Way(None, "upstream"))
+            is_ours = {tool.name for tool in TOOLS}.issuperset(reply.calls)
+            outcome, choice, more = OK if is_ours else WARNING, "none", ""
+            said = "calls come back as tool_calls" + ", but of a tool that there is not" * (not is_ours)
     except NoAnswerError as trouble:
         if not trouble.is_refusal:
             raise
         said, choice = f"refused: {trouble.message}", "none"
-    if case.leaves_calls is None:
+    if not is_left:
         # As `serve --prompt upstream` asks. With the choice "none", some servers leave calls in the text.
         with suppress(NoAnswerError):
-            reply = await case.chat({**body, "tool_choice": choice, SPECIAL_TOKENS: False})
-            _note_dialect(case, reply, choice)
-    if case.leaves_calls == "auto":
-        outcome, said = OK, f"calls are left in the text, in {case.report.own_dialect}"
-    return outcome, said, "" if case.gives_calls else _LEFT[case.leaves_calls]
+            asked = {**body, "tool_choice": choice, SPECIAL_TOKENS: False}
+            is_left = _notes_dialect(case, await case.chat(asked))
+    if is_left:
+        case.ways.insert(0, Way(case.report.own_dialect, "upstream", choice))
+        if choice == "auto":
+            said = f"calls are left in the text, in {case.report.own_dialect}"
+            return OK, said, "serve reads them, with a prompt of its own or with --prompt upstream"
+        options = "--prompt upstream --upstream-tool-choice none"
+        more = more and f"with tool_choice none, calls are left in the text: serve {options} reads them"
+    return outcome, said, more
 
 
-def _note_dialect(case: Case, reply: Reply, choice: str | None = None) -> None:
-    """Note in which dialect there are calls in the text of a reply, and that they are left there with a choice."""
+def _notes_dialect(case: Case, reply: Reply) -> bool:
+    """Note in which dialect there are calls in the text of a reply. Returns whether there are any."""
     found = detect([reply.text[:_LONGEST_TEXT]], TOOLS)
     if found and not reply.calls:
-        case.report.own_dialect, case.leaves_calls = found[0][0].name, choice
+        case.report.own_dialect = found[0][0].name
+    return bool(found and not reply.calls)
 
 
 async def own_dialect(case: Case) -> Found:
@@ -352,7 +349,7 @@ async def own_dialect(case: Case) -> Found:
         template = ollama_template(await case.said("/api/show", {"model": model}))
     elif report.engine in ("llama.cpp", None):
         template = llama_cpp_template(await case.said("/props"))
-    told = dialects.told_by(template) if template else None
+    told = dialects.told_by(template or "")
     report.template_dialect = told.name if told else None
     how = "with tools"
     if report.own_dialect is None:
@@ -360,17 +357,16 @@ async def own_dialect(case: Case) -> Found:
         given = "\n".join(json.dumps(each["function"]) for each in DEFINITIONS)
         with suppress(NoAnswerError):
             asked = case.question(_PLAIN.format(given, TASKS[0].words), **{SPECIAL_TOKENS: False})
-            _note_dialect(case, await case.chat(asked))
+            _notes_dialect(case, await case.chat(asked))
     own, named = report.own_dialect, report.named_dialect
-    known = f"{named} by its name" if named else "its name is not known"
-    known += f"; {told.name} by its chat template" if told else ""
-    if own:
-        more = "serve can't tell a model to write it: only --prompt upstream works for it"
-        return OK, f"{own} ({how}); {known}", more * (not can_be_written(own))
-    if named or told:
-        return OK, f"no call that is read; {known}"
-    more = "the tasks show which it can learn; try others with --dialects"
-    return WARNING, f"no call that is read; {known}", more
+    said = f"{own} ({how}); " if own else "no call that is read; "
+    said += f"{named} by its name" if named else "its name is not known"
+    said += f"; {told.name} by its chat template" if told else ""
+    if own and not can_be_written(own):
+        return OK, said, "serve can't tell a model to write it: only --prompt upstream works for it"
+    if own or named or told:
+        return OK, said
+    return WARNING, said, "the tasks show which it can learn; try others with --dialects"
 
 
 def _dialects(case: Case) -> list[str]:
@@ -426,10 +422,7 @@ async def tasks(case: Case) -> Found:
 def _ways(case: Case) -> list[Way]:
     """The ways to try, those that a model is likely to be best in first."""
     chosen = case.dialects or dict.fromkeys((*_dialects(case), *USUAL_DIALECTS))
-    ways = [Way(name) for name in chosen if can_be_written(name)]
-    if case.leaves_calls is not None:
-        ways.append(Way(case.report.own_dialect, "upstream", case.leaves_calls))
-    return ways + [Way(None, "upstream")] * case.gives_calls
+    return [Way(name) for name in chosen if can_be_written(name)] + case.ways
 
 
 def _best(case: Case) -> Tried:
@@ -448,13 +441,21 @@ def suggested(case: Case) -> list[str] | None:
     return ["xmltools", "serve", *chain(*options), *["--starts-in-reasoning"] * case.starts_in_reasoning]
 
 
-STEPS: tuple[tuple[Callable[[Case], Awaitable[Found]], ...], ...] = (
-    (address,),
-    (models, engine),
-    (answer, stream),
-    (
-        *(latency, finish_reasons, stop_sequences, reasoning),
-        *(grammars, tools, own_dialect, special_tokens, tasks),
-    ),
-)
-"""All checks, in their order: first what needs nothing, then what needs a server, a model, and a reply."""
+_SERVER, _MODEL, _REPLY = 1, 2, 3
+STEPS: dict[Callable[[Case], Awaitable[Found]], int] = {
+    address: 0,
+    models: _SERVER,
+    engine: _SERVER,
+    answer: _MODEL,
+    stream: _MODEL,
+    latency: _REPLY,
+    finish_reasons: _REPLY,
+    stop_sequences: _REPLY,
+    reasoning: _REPLY,
+    grammars: _REPLY,
+    tools: _REPLY,
+    own_dialect: _REPLY,
+    special_tokens: _REPLY,
+    tasks: _REPLY,
+}
+"""All checks, in their order, and what each needs."""
