@@ -19,8 +19,7 @@ from xmltools.dialects import FORGE, Body, Dialect, named
 from xmltools.errors import XMLToolsError
 from xmltools.models import ToolCall, ToolResult
 from xmltools.proxy.bridge import Turn
-from xmltools.render.dialect_calls import write_calls
-from xmltools.render.forge_calls import write_call
+from xmltools.render import render_calls
 from xmltools.render.prompt_sentences import neutral
 from xmltools.tools import Tool
 from xmltools.tools.schema import example_arguments, find_problems
@@ -43,7 +42,7 @@ _LAST_END = re.compile(rf"</(?!{FORGE.arguments}>)[^<>]+>(?=\n</{FORGE.arguments
 
 def reply(turn: Turn, model: str) -> str:
     """Return what a model says in a turn; always the same."""
-    dialect = _written(named(turn.dialect))
+    dialect = named(turn.dialect) if named(turn.dialect).written else FORGE  # in which something can be written
     messages = turn.conversation.messages
     question = next((each.text for each in reversed(messages) if each.role == "user" and each.text), "")
     new = list(takewhile(lambda message: message.role != "assistant", reversed(messages)))
@@ -60,11 +59,6 @@ def reply(turn: Turn, model: str) -> str:
     # Where nothing marks a call, it is one only if the reply begins with it.
     announced = "" if dialect.written and dialect.written.is_bare else f"I'll use {tool.name} for that.\n\n"
     return f"{thought}{announced}{_call(tool, question, model, turn.is_retry, dialect)}"
-
-
-def _written(dialect: Dialect) -> Dialect:
-    """Return the dialect, or Forge's if nothing can be written in it."""
-    return dialect if dialect.written else FORGE
 
 
 def _thought(text: str, dialect: Dialect) -> str:
@@ -111,20 +105,13 @@ def _call(tool: Tool, question: str, model: str, is_retry: bool, dialect: Dialec
         name, arguments = (name, {}) if is_named else (f"{name}_now", arguments)  # there is no such tool
     call = ToolCall(id="", name=name, server=tool.server, arguments=arguments)
     try:
-        block = _block(call, tool, dialect)
+        block = render_calls([call], [tool], dialect=dialect)
     except XMLToolsError:  # the schema has alternatives that look alike in text
-        block = _block(call.model_copy(update={"arguments": {}}), None, dialect)
+        block = render_calls([call], dialect=dialect)
     if model != "scripted-sloppy" or is_named:
         return block
     # What careless models do, and what loses nothing: a code fence, and one end tag too few.
     return f"```xml\n{_LAST_END.sub('', block)}\n```"
-
-
-def _block(call: ToolCall, tool: Tool | None, dialect: Dialect) -> str:
-    """Return the call as text. Raises XMLToolsError if it can't be said."""
-    if dialect == FORGE:
-        return write_call(call, tool.shape if tool else None, exact=False)
-    return write_calls([(call, tool.model_copy(update={"name": call.name}) if tool else None)], dialect)
 
 
 # The words of the user
@@ -167,24 +154,20 @@ def _stems(text: str) -> frozenset[str]:
 def _fill_arguments(tool: Tool, said: str) -> dict[str, Any]:
     """Return arguments for a call: those of an example, with the user's words where they fit the schema."""
     arguments = example_arguments(tool.shape, smallest=True) or {}
-    said = said[:_MOST_READ]
-    numbers = [float(each) if "." in each else int(each) for each in _NUMBER.findall(said)]
+    said = said[:_MOST_READ].encode(errors="replace").decode()
     texts = [name for name, value in arguments.items() if isinstance(value, str)]
-    for name, example in arguments.items():
-        if name in texts:
-            meant = _meant(name, tool, said, texts == [name])
-            arguments[name] = next((each for each in meant if _fits(tool, {**arguments, name: each})), example)
-        elif (number := next((each for each in numbers if _fits(tool, {**arguments, name: each})), None)) is not None:
-            arguments[name] = number
-            numbers.remove(number)  # each is meant once
+    for name in arguments:
+        found = _meant_texts(name, tool, said, texts == [name]) if name in texts else _NUMBER.findall(said)
+        for each in found:
+            value = each if name in texts else json.loads(each)
+            if not find_problems({**arguments, name: value}, tool.shape):
+                arguments[name] = value
+                said = said if name in texts else said.replace(each, "", 1)  # each is meant once
+                break
     return arguments
 
 
-def _fits(tool: Tool, arguments: dict[str, Any]) -> bool:
-    return not find_problems(arguments, tool.shape)
-
-
-def _meant(name: str, tool: Tool, said: str, only: bool) -> Iterator[str]:
+def _meant_texts(name: str, tool: Tool, said: str, only: bool) -> Iterator[str]:
     """Yield what may be meant by an argument, the most likely first. The `only` text may be all that was said."""
     schema = tool.parameters.get("properties", {}).get(name)
     choices = schema.get("enum") if isinstance(schema, dict) else None
@@ -192,7 +175,6 @@ def _meant(name: str, tool: Tool, said: str, only: bool) -> Iterator[str]:
         if isinstance(choice, str) and re.search(rf"\b{re.escape(choice)}\b", said, re.IGNORECASE):
             yield choice
     pattern = next((_PATTERNS[word] for word in _words(name) if word in _PATTERNS), _WHOLE if only else None)
-    for each in (_QUOTED, _WHOLE) if pattern is _WHOLE else (pattern,) if pattern else (_QUOTED,) if only else ():
-        found = each.search(said)
-        if found:
+    for each in (_QUOTED, _WHOLE) if pattern is _WHOLE else (pattern,):
+        if each is not None and (found := each.search(said)):
             yield next(filter(None, found.groups()), found[0]).strip()
