@@ -58,6 +58,7 @@ def only_call(text: str, tools: list[xt.Tool] = TOOLS) -> xt.ToolCall:
     [
         ("What's the weather in New York today?", "get_weather", {"city": "New York"}),
         ("please add 17 and -4", "add", {"a": 17, "b": -4}),
+        ("add 007 and 1.5 and 17 to it", "add", {"a": 7, "b": 17}),
         ('find the notes on "cats & dogs"', "search_notes", {"query": "cats & dogs"}),
         ("Calculate 2 + 3 * (4 - 1) for me", "calculator", {"expression": "2 + 3 * (4 - 1)"}),
         ("Paint it blue", "paint", {"color": "blue"}),

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import count
+from itertools import count, takewhile
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -306,15 +306,13 @@ class _Asked(NamedTuple):
         given = body or {}
         messages = given.get("messages")
         turns = [each for each in messages if isinstance(each, Mapping)] if isinstance(messages, list) else []
-        roles = [each.get("role") for each in turns]
-        said = [(at, each.get("content")) for at, each in enumerate(turns) if roles[at] == "user"]
-        first = [*roles, "assistant"].index("assistant")
+        first = takewhile(lambda turn: turn.get("role") != "assistant", turns)
+        opening, said = (
+            [each.get("content") for each in part if each.get("role") == "user"] for part in (first, turns)
+        )
+        replies = sum(turn.get("role") == "assistant" for turn in turns)
         return cls(
-            model=str(given.get("model") or ""),
-            is_streamed=bool(given.get("stream")),
-            last=said[-1][1] if said else None,
-            opening=[words for at, words in said if at < first],
-            replies=roles.count("assistant"),
+            str(given.get("model") or ""), bool(given.get("stream")), said[-1] if said else None, opening, replies
         )
 
 

@@ -1,1 +1,1 @@
-"""An upstream that needs no weights: it plays a script, as `serve --demo` does, or recordings, for `xmltools replay`."""
+"""An upstream without a model: it plays a script, as `serve --demo` does, or recordings, for `xmltools replay`."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from functools import cache
 from importlib.resources import files
 from itertools import takewhile
 from typing import Any
@@ -35,7 +34,6 @@ _HELP = (
     "quote its result. Without tools I only know a few texts by heart: ask me for a haiku, a riddle, or how a tool "
     "call looks."
 )
-_THOUGHT = "The user wants something done. {name} fits best, and its arguments are clear."
 # Without the end tag of an argument named "arguments" it would not be clear which of the two is missing.
 _LAST_END = re.compile(rf"</(?!{FORGE.arguments}>)[^<>]+>(?=\n</{FORGE.arguments}>\n</{FORGE.block}>\Z)")
 
@@ -44,31 +42,27 @@ def reply(turn: Turn, model: str) -> str:
     """Return what a model says in a turn; always the same."""
     dialect = named(turn.dialect) if named(turn.dialect).written else FORGE  # in which something can be written
     messages = turn.conversation.messages
+    # Reasoning is nothing if the dialect has none.
+    pairs = [(f"<{tag}>", f"</{tag}>") for tag in dialect.reasoning] or list(dialect.thoughts)
+    start, end = pairs[0] if pairs and model == "scripted-thinking" else ("", "")
+
+    def thought(text: str) -> str:
+        return f"{start}\n{text}\n{end}\n\n" if start else ""
+
     question = next((each.text for each in reversed(messages) if each.role == "user" and each.text), "")
     new = list(takewhile(lambda message: message.role != "assistant", reversed(messages)))
     results = [part for message in reversed(new) for part in message.parts if isinstance(part, ToolResult)]
     if results and not turn.must_call:
-        answer = "\n\n".join(map(_quote, results))
-        return f"{_thought('The result is here, so I answer.', dialect)}{answer}" if _thinks(model) else answer
+        return thought("The result is here, so I answer.") + "\n\n".join(map(_quote, results))
     if not turn.tools:
         return _prepared(question)
     if model == "scripted-silent":
         return "I could call a tool here, but I never do."
     tool = max(turn.tools, key=lambda each: _fit(each, _stems(question)))
-    thought = _thought(_THOUGHT.format(name=tool.name), dialect) if _thinks(model) else ""
     # Where nothing marks a call, it is one only if the reply begins with it.
     announced = "" if dialect.written and dialect.written.is_bare else f"I'll use {tool.name} for that.\n\n"
-    return f"{thought}{announced}{_call(tool, question, model, turn.is_retry, dialect)}"
-
-
-def _thought(text: str, dialect: Dialect) -> str:
-    """Return reasoning, nothing if the dialect has none."""
-    pairs = [(f"<{tag}>", f"</{tag}>") for tag in dialect.reasoning] or list(dialect.thoughts)
-    return f"{pairs[0][0]}\n{text}\n{pairs[0][1]}\n\n" if pairs else ""
-
-
-def _thinks(model: str) -> bool:
-    return model == "scripted-thinking"
+    said = thought(f"The user wants something done. {tool.name} fits best, and its arguments are clear.") + announced
+    return f"{said}{_call(tool, question, model, turn.is_retry, dialect)}"
 
 
 def _quote(result: ToolResult) -> str:
@@ -81,14 +75,9 @@ def _quote(result: ToolResult) -> str:
 def _prepared(question: str) -> str:
     """Return the prepared reply that shares most words with the question."""
     spoken = _stems(question)
-    shared, text = max(((len(spoken & about), text) for about, text in _texts()), key=lambda each: each[0])
-    return text if shared else _HELP
-
-
-@cache
-def _texts() -> list[tuple[frozenset[str], str]]:
-    data = files(__package__).joinpath("data", "prepared.json").read_text(encoding="utf-8")
-    return [(_stems(each["about"]), each["text"]) for each in json.loads(data)]
+    texts = json.loads(files(__package__).joinpath("data", "prepared.json").read_text(encoding="utf-8"))
+    best = max(texts, key=lambda each: len(spoken & _stems(each["about"])))
+    return str(best["text"]) if spoken & _stems(best["about"]) else _HELP
 
 
 def _fit(tool: Tool, spoken: frozenset[str]) -> int:
@@ -155,15 +144,15 @@ def _fill_arguments(tool: Tool, said: str) -> dict[str, Any]:
     """Return arguments for a call: those of an example, with the user's words where they fit the schema."""
     arguments = example_arguments(tool.shape, smallest=True) or {}
     said = said[:_MOST_READ].encode(errors="replace").decode()
+    numbers: list[Any] = [float(each) if "." in each else int(each) for each in _NUMBER.findall(said)]
     texts = [name for name, value in arguments.items() if isinstance(value, str)]
     for name in arguments:
-        found = _meant_texts(name, tool, said, texts == [name]) if name in texts else _NUMBER.findall(said)
-        for each in found:
-            value = each if name in texts else json.loads(each)
-            if not find_problems({**arguments, name: value}, tool.shape):
-                arguments[name] = value
-                said = said if name in texts else said.replace(each, "", 1)  # each is meant once
-                break
+        meant = _meant_texts(name, tool, said, texts == [name]) if name in texts else numbers
+        fitting = (each for each in meant if not find_problems({**arguments, name: each}, tool.shape))
+        if (value := next(fitting, None)) is not None:
+            arguments[name] = value
+            if name not in texts:
+                numbers.remove(value)  # each is meant once
     return arguments
 
 
