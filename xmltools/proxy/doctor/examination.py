@@ -179,7 +179,7 @@ async def answer(case: Case) -> Found:
 async def stream(case: Case) -> Found:
     """Ask for an answer in a stream, as `serve` does, and measure how fast it comes."""
     reply = await case.chat(case.question(_COUNT, stream=True, stream_options={"include_usage": True}))
-    if not reply.characters:
+    if not (reply.characters and reply.times):
         return FAILED, "the stream says nothing", "see the log of the server"
     if not reply.is_ended and reply.finish is None:
         more = "the server, or what is in front of it, breaks streams off: see its log and its time-outs"
