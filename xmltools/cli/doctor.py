@@ -26,9 +26,7 @@ if TYPE_CHECKING:
     from xmltools.proxy.server import ServeConfig
 
 _MOST_DIALECTS = 8
-_WIDEST = 110
 _STYLES = {"ok": "green", "warning": "yellow", "failed": "bold red", "skipped": "dim"}
-_SHOWN = 200
 
 
 def declare_doctor(parser: argparse.ArgumentParser) -> None:
@@ -103,7 +101,7 @@ def _tell(words: str) -> None:
 
 def _print(report: Report, *, show: bool) -> None:
     """Print the report for people."""
-    width = min(shutil.get_terminal_size().columns, _WIDEST) - 1
+    width = min(shutil.get_terminal_size().columns, 110) - 1
     put = styled_printer()
 
     def row(first: str, text: str, style: str = "") -> None:
@@ -122,7 +120,8 @@ def _print(report: Report, *, show: bool) -> None:
             row(f"{outcome:<9}{names[0]:<17}", detail, _STYLES[outcome])
         if advice:
             row(f"{'-> ':>29}", advice)
-    print("\ntasks" * bool(report.tasks))
+    if report.tasks:
+        print("\ntasks")
     for each in report.tasks:
         kinds = {kind: [name for name, found in each.results.items() if found == kind] for kind in each.counts}
         said = [
@@ -133,7 +132,7 @@ def _print(report: Report, *, show: bool) -> None:
         row(f"  {each.way.words:<32}", ", ".join(said) + (f": {each.trouble}" if each.trouble else ""))
         for name, text in each.said.items() if show else ():
             if each.results.get(name) != "right":
-                row(" " * 6, f"{name}: {text[:_SHOWN]!r}")
+                row(" " * 6, f"{name}: {text[:200]!r}")
     failed = ", ".join(map(_words, report.failed))
     works = f"{failed} failed" if failed else "nothing failed" if report.interrupted else "all that serve needs works"
     print(f"\n{counted(report.requests, 'request')}{', interrupted' * report.interrupted}; {works}")

@@ -29,7 +29,7 @@ MOST_BYTES = 4 << 20
 """Of an answer. A stream of a thousand tokens has some 300 KB."""
 OTHERWISE = {SPECIAL_TOKENS: "", "temperature": "", "max_tokens": "max_completion_tokens"}
 """Fields that a server may refuse, and what it gets in their place."""
-_KEY_STATUSES = (401, 403)
+KEY_STATUSES = (401, 403)
 _NO_WORDS = error_message(b"")
 _NO_KEY = "put the key into an environment variable, and name that with --upstream-key-env"
 _WRONG_KEY = "the key in --upstream-key-env is not the right one, or may not do this"
@@ -59,11 +59,6 @@ class NoAnswerError(Exception):
     advice: str = ""
     status: int = 0
     answer: bytes = b""
-
-    @property
-    def is_about_key(self) -> bool:
-        """Whether the server wants a key, or another one."""
-        return self.status in _KEY_STATUSES
 
     @property
     def is_refusal(self) -> bool:
@@ -230,7 +225,7 @@ class Case:
         if status >= 300:
             message = f"status {status}: {self._words(error_message(body))}".removesuffix(f": {_NO_WORDS}")
             advice = _ADVICE.get(status) or _ADVICE.get(status // 100, "")
-            if status in _KEY_STATUSES:
+            if status in KEY_STATUSES:
                 advice = _WRONG_KEY if self.keys else _NO_KEY
             raise NoAnswerError(message, advice, status, body)
         if is_page(answer.content_type, body):

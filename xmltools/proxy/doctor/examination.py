@@ -22,8 +22,8 @@ from xmltools.models.finish_reasons import our_reason
 from xmltools.parser import detect, parse
 from xmltools.proxy.bridge.added_fields import SPECIAL_TOKENS
 from xmltools.proxy.bridge.settings import can_be_written
-from xmltools.proxy.doctor.case import Case, NoAnswerError, Reply
-from xmltools.proxy.doctor.report import FAILED, OK, SKIPPED, WARNING, Check, Tried, Way, listed, short
+from xmltools.proxy.doctor.case import KEY_STATUSES, Case, NoAnswerError, Reply
+from xmltools.proxy.doctor.report import FAILED, OK, SKIPPED, WARNING, Check, Tried, Way, short
 from xmltools.proxy.doctor.tasks import DEFINITIONS, TASKS, TOOLS, try_tasks
 from xmltools.proxy.server.chat_templates import is_ollama, llama_cpp_template, ollama_template
 from xmltools.proxy.server.listed_models import ListedModel, listed_models
@@ -78,7 +78,7 @@ async def examine(case: Case) -> None:
                 reason = _missing(case, needs)
                 found = (SKIPPED, reason) if reason else await check(case)
             except NoAnswerError as trouble:
-                case.is_locked |= trouble.is_about_key
+                case.is_locked |= trouble.status in KEY_STATUSES
                 found = (WARNING if needs == _REPLY else FAILED, trouble.message, trouble.advice)
             report.checks[number] = Check(check.__name__, *found)
         report.interrupted = False
@@ -113,7 +113,7 @@ async def address(case: Case) -> Found:
         case.listing = error
     answers = f"answers in {(case.clock() - start) * 1000:.0f} ms"
     trouble = case.listing
-    if trouble is None or trouble.is_about_key or trouble.status in (429, 503):
+    if trouble is None or trouble.status in (*KEY_STATUSES, 429, 503):
         return OK, answers
     # The same server may list models at another path.
     path = urlsplit(case.base).path
@@ -144,9 +144,9 @@ async def models(case: Case) -> Found:
         more = f"{trouble.advice}; name the model with --model".removeprefix("; ")
         raise NoAnswerError(trouble.message, more, trouble.status)
     if model not in names:
-        return WARNING, f"{name} is not in the list", f"there are: {listed(names)}"
+        return WARNING, f"{name} is not in the list", f"there are: {short(', '.join(names))}"
     if not wanted and len(names) > 1:
-        more = f"name another with --model: {listed(names[1:])}"
+        more = f"name another with --model: {short(', '.join(names[1:]))}"
         return WARNING, f"{len(names)} models; this is about the first, {name}", more
     return OK, f"{name} is in the list"
 
@@ -380,7 +380,7 @@ async def special_tokens(case: Case) -> Found:
     for may begin calls of the model."""
     found = (_SPECIAL.search(dialects.named(name).opener) for name in _dialects(case))
     token = next((each[0] for each in found if each), "")
-    words = f"Repeat these three words in one line, and nothing else: red {token} blue" if token else "Say hello."
+    words = f"Repeat these three words in one line, and nothing else: red {token or 'green'} blue"
     reply = await case.chat(case.question(words, **{SPECIAL_TOKENS: False}))
     is_refused = SPECIAL_TOKENS in case.refused
     said = f"{SPECIAL_TOKENS} is " + ("refused: serve leaves it out" if is_refused else "taken")

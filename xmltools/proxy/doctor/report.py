@@ -5,7 +5,6 @@ The fields are the keys of `xmltools doctor --json`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -117,9 +116,3 @@ def short(text: str, longest: int = _LONGEST) -> str:
     line = " ".join(text[: 4 * longest].split())
     line = "".join(letter if letter.isprintable() else "\ufffd" for letter in line)
     return line if len(line) <= longest else f"{line[: longest - 1]}…"
-
-
-def listed(names: Sequence[str], most: int = 5) -> str:
-    """Return names in a line, the first of many."""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return f"{', '.join(short(name, 60) for name in names[:most])}{more}"
