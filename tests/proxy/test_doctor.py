@@ -274,6 +274,10 @@ def test_wrong_usage(run: Run, arguments: tuple[str, ...], words: str) -> None:
     assert (status, out, error.count("\n")) == (2, "", 1) and words in error
 
 
+def test_help_says_how_many_requests_more_dialects_take() -> None:
+    assert f"and {len(TASKS)} for each more" in COMMANDS["doctor"].description
+
+
 def test_a_run_that_is_interrupted_prints_what_it_found() -> None:
     gate, make = hangs("stop")
     with running(Upstream(make=make)) as url:
