@@ -54,7 +54,7 @@ def keep(
 
 
 def play(
-    app: Replay, time: Time, body: Any = ASKED, path: str = "/v1/chat/completions", slow: float = 0.0
+    app: Replay | ScriptedModel, time: Time, body: Any = ASKED, path: str = "/v1/chat/completions", slow: float = 0.0
 ) -> list[tuple[float, Any]]:
     """What the app sends to one request, each message with its time; the client takes `slow` seconds for each."""
     sent: list[tuple[float, Any]] = []
