@@ -201,15 +201,15 @@ class Case:
         if content is not None:
             request = Request("POST", url, [*headers, (b"content-type", b"application/json")], encoded(content))
         start = self.clock()
-        body, events, decoder = b"", [], SSEDecoder()
+        read, events, decoder = bytearray(), [], SSEDecoder()
         try:
             async with asyncio.timeout(self.timeout), self.sender.open(request, decode=True) as response:
                 answer = UpstreamAnswer(response, response.pieces)
                 async with aclosing(answer.pieces):
                     async for piece in answer.pieces:
-                        body += piece
+                        read += piece
                         events += [(self.clock() - start, data) for _, data in decoder.feed(piece)]
-                        if len(body) > MOST_BYTES:
+                        if len(read) > MOST_BYTES:
                             raise UpstreamError(f"the upstream's answer has more than {MOST_BYTES:,} bytes")
                         if events and events[-1][1].startswith("[DONE]"):
                             break
@@ -221,7 +221,7 @@ class Case:
         except UpstreamError as error:
             raise NoAnswerError(error.in_log, _ADVICE.get(error.why, "")) from None
         events += [(self.clock() - start, data) for _, data in decoder.close()]
-        self.server, status = answer.header(b"server"), answer.status
+        self.server, status, body = answer.header(b"server"), answer.status, bytes(read)
         if status >= 300:
             message = f"status {status}: {self._words(error_message(body))}".removesuffix(f": {_NO_WORDS}")
             advice = _ADVICE.get(status) or _ADVICE.get(status // 100, "")
