@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
-from proxy.running import body_of
+from starlette.requests import Request
 
 from agents.cell import NAME, RESULT
+from xmltools.proxy.bridge.json_bodies import parse_object
+from xmltools.proxy.bridge.requests import read_request
+from xmltools.proxy.scripted.player import Answer, Player, completion
 
 __all__ = ["BAD", "CALLED", "CASES", "DONE", "EXPECTED", "Upstream"]
 
@@ -62,8 +63,8 @@ EXPECTED: dict[str, list[dict[str, Any]]] = {case: [] if case in BAD else [CALLE
 EXPECTED |= {"two-calls": _BOTH, "good-and-bad-then-good": _BOTH}
 
 
-class Upstream:
-    """An ASGI app that speaks chat completions and writes text only.
+class Upstream(Player):
+    """A model that writes text only.
 
     A model is named `case@anything`. Good calls are followed by a few words once a result is there. A bad reply is
     said again whatever comes back, but in `…-then-good` the first thing that comes back is answered with a good call.
@@ -71,28 +72,20 @@ class Upstream:
     """
 
     def __init__(self) -> None:
+        super().__init__(speed=0)
         self.requests: Counter[str] = Counter()
 
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] != "http":
-            return
-        body = await body_of(receive)
-        asked = json.loads(body or b"{}")
-        model = asked.get("model", "")
-        self.requests[model] += 1
-        case = model.partition("@")[0]
-        text = _text(case, asked["messages"])
-        streams = bool(asked.get("stream"))
-        kind = b"text/event-stream" if streams else b"application/json"
-        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", kind)]})
-        lost = case == "lost"
-        finish = _FINISH.get(case, "stop")
-        for piece in _stream(model, text, None if lost else finish) if streams else _whole(model, text, finish, lost):
-            await send({"type": "http.response.body", "body": piece, "more_body": True})
-            await asyncio.sleep(0)
-        if lost:
-            raise ConnectionAbortedError  # the connection ends, the answer does not
-        await send({"type": "http.response.body", "body": b""})
+    def choose(self, request: Request, body: bytes) -> Answer:
+        """Say what the case has."""
+        given = parse_object(body)
+        asked = read_request("chat", given)
+        self.requests[asked.model] += 1
+        case = asked.model.partition("@")[0]
+        answer = completion(asked, _text(case, given["messages"]), _FINISH.get(case, "stop"))
+        if case == "lost":  # the connection ends, the answer does not
+            head = answer.chunks[0][1]
+            answer.chunks, answer.error = answer.chunks[:-2] or [(0.0, head[: head.index(b"finish_reason") - 20])], case
+        return answer
 
 
 def _text(case: str, messages: list[dict[str, Any]]) -> str:
@@ -103,27 +96,3 @@ def _text(case: str, messages: list[dict[str, Any]]) -> str:
     if first != case and len(said) > 1:
         return _SECOND_TRIES.get(case, _REPLIES["good"])
     return _REPLIES[first]
-
-
-_USAGE = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}
-
-
-def _stream(model: str, text: str, finish: str | None) -> Iterator[bytes]:
-    head = {"id": "up", "object": "chat.completion.chunk", "created": 1, "model": model}
-    for at in range(0, len(text), 12):
-        yield _event({**head, "choices": [{"index": 0, "delta": {"content": text[at : at + 12]}}]})
-    if finish is not None:
-        yield _event({**head, "choices": [{"index": 0, "delta": {}, "finish_reason": finish}]})
-        yield _event({**head, "choices": [], "usage": _USAGE})
-        yield b"data: [DONE]\n\n"
-
-
-def _event(chunk: dict[str, Any]) -> bytes:
-    return f"data: {json.dumps(chunk, ensure_ascii=False)}\n\n".encode()
-
-
-def _whole(model: str, text: str, finish: str, lost: bool) -> Iterator[bytes]:
-    choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": finish}
-    head = {"id": "up", "object": "chat.completion", "created": 1, "model": model}
-    data = json.dumps({**head, "choices": [choice], "usage": _USAGE}, ensure_ascii=False).encode()
-    yield data[: data.index(b"finish_reason") - 20] if lost else data

@@ -64,7 +64,7 @@ class Desk:
     def run(self, reply: Callable[[Prompt], str], task: str, *more: str) -> tuple[Ran, Plan]:
         """Let the agent do a task while the model replies so; return what it printed, and what the model was shown."""
         plan = Plan(reply)
-        with running(plan.app) as upstream, running(create_app(ServeConfig(upstream=upstream, settings=FORGES))) as url:
+        with running(plan) as upstream, running(create_app(ServeConfig(upstream=upstream, settings=FORGES))) as url:
             ran = self.agent.run(self.bins, self.home, self.work, url, task, *more)
         assert not plan.failures, (plan.failures, ran)
         return ran, plan

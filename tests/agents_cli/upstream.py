@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import re
 import threading
 from collections.abc import Callable
 from typing import Any
 
-from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response, StreamingResponse
-from starlette.routing import Route
 
 from xmltools.models import ToolCall
+from xmltools.proxy.bridge.json_bodies import parse_object
+from xmltools.proxy.bridge.requests import read_request
+from xmltools.proxy.scripted.player import Answer, Player, completion, models
 from xmltools.render import render_call
 
 __all__ = ["Plan", "Prompt", "call"]
-
-SIZE = 7
-"""Characters in a chunk: markup is cut everywhere."""
 
 
 def call(name: str, **arguments: str) -> str:
@@ -64,31 +60,22 @@ def text_of(content: Any) -> str:
     return content or ""
 
 
-class Plan:
+class Plan(Player):
     """The server. `reply` is asked for each prompt that tells of tools; others are wanted for a title, and get one."""
 
     def __init__(self, reply: Callable[[Prompt], str]) -> None:
+        super().__init__(speed=0)
         self.reply = reply
         self.prompts: list[Prompt] = []
         self.failures: list[BaseException] = []
         self._lock = threading.Lock()
-        self.app = Starlette(
-            routes=[
-                Route("/v1/chat/completions", self._complete, methods=["POST"]),
-                Route("/v1/models", self._models, methods=["GET"]),
-            ]
-        )
 
-    async def _models(self, request: Request) -> Response:
-        return JSONResponse({"object": "list", "data": [{"id": "my-model", "object": "model"}]})
-
-    async def _complete(self, request: Request) -> Response:
-        prompt = Prompt(await request.json())
-        text = self._said(prompt)
-        if prompt.body.get("stream"):
-            return StreamingResponse(chunks(text), media_type="text/event-stream")
-        choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
-        return JSONResponse({"id": "x", "object": "chat.completion", "choices": [choice], "usage": USAGE})
+    def choose(self, request: Request, body: bytes) -> Answer:
+        """Say what is planned."""
+        if request.method == "GET":
+            return models("my-model")
+        asked = parse_object(body)
+        return completion(read_request("chat", asked), self._said(Prompt(asked)))
 
     def _said(self, prompt: Prompt) -> str:
         if "<tool_name>" not in prompt.system:
@@ -100,20 +87,3 @@ class Plan:
             except Exception as failure:
                 self.failures.append(failure)
                 return "The test failed."
-
-
-USAGE = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
-
-
-async def chunks(text: str) -> Any:
-    head = {"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "my-model"}
-    for at in range(0, len(text), SIZE):
-        choice = {"index": 0, "delta": {"content": text[at : at + SIZE]}, "finish_reason": None}
-        yield sse({**head, "choices": [choice]})
-    yield sse({**head, "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
-    yield sse({**head, "choices": [], "usage": USAGE})
-    yield "data: [DONE]\n\n"
-
-
-def sse(value: dict[str, Any]) -> str:
-    return f"data: {json.dumps(value)}\n\n"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from random import Random
 from typing import Any
 
 import pytest
+from proxy.running import running
+from starlette.requests import Request
 from support.strategies import pieces
 
 from xmltools.conversations.streams import (
@@ -30,6 +30,7 @@ from xmltools.models.events import (
     TextDelta,
 )
 from xmltools.parser import Parser
+from xmltools.proxy.scripted.player import Answer, Player
 from xmltools.tools import Tool
 
 openai = pytest.importorskip("openai")
@@ -76,39 +77,22 @@ CUT = "<tool><tool_name>write</tool_name><arguments><path>a.py</path><text>half 
 seeds = pytest.mark.parametrize("seed", range(5))
 
 
-class Server(ThreadingHTTPServer):
+class Server(Player):
     """Answers every request with the same pieces of a body."""
 
-    daemon_threads = True
     body: tuple[bytes, ...] = ()
+    url = ""
 
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}"
-
-
-class Handler(BaseHTTPRequestHandler):
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["Content-Length"]))
-        self.send_response(200)
-        self.send_header("Content-Type", "text/event-stream")
-        self.end_headers()
-        for piece in self.server.body:  # type: ignore[attr-defined]
-            self.wfile.write(piece)
-            self.wfile.flush()
-
-    def log_message(self, *args: Any) -> None:
-        pass
+    def choose(self, request: Request, body: bytes) -> Answer:
+        """Say the same as ever."""
+        return Answer(chunks=[(0.0, piece) for piece in self.body], end_at=0.0)
 
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    with Server(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
+    server = Server(speed=0)
+    with running(server) as server.url:
         yield server
-        server.shutdown()
-        thread.join()
 
 
 @pytest.fixture

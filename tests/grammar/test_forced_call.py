@@ -9,7 +9,7 @@ import pytest
 from support.engines.xgrammar_judge import XgrammarJudge
 
 import xmltools as xt
-from xmltools.proxy.doctor.grammars import FORCED, GRAMMAR_ENGINES, forcing_fields
+from xmltools.proxy.doctor.examination import FORCED, GRAMMAR_ENGINES, forcing_fields
 
 
 def grammar_in(fields: Any) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import xmltools as xt
 from proxy.test_engines import detokenized
 from proxy.test_server_upstream import USAGE, Answer, Seen, Step, as_json, chunk
-from xmltools.proxy.doctor.grammars import FORCED
+from xmltools.proxy.doctor.examination import FORCED
 from xmltools.proxy.doctor.tasks import TASKS, TOOLS, Task
 
 __all__ = ["ModelServer"]

@@ -18,7 +18,7 @@ import xmltools as xt
 from proxy.running import running
 from proxy.test_server_upstream import Answer, Upstream, as_json, world
 from proxy.test_server_upstream import chunk as piece
-from xmltools.proxy.recordings import Recorder, Recording, Replay, read_recording
+from xmltools.proxy.recordings import Recorder, Replay, read_recording
 from xmltools.proxy.scripted.server import ScriptedModel
 
 ASKED: dict[str, Any] = {"model": "scripted", "messages": [{"role": "user", "content": "haiku"}], "stream": True}
@@ -53,8 +53,10 @@ def keep(
     return recording.path
 
 
-def play(app: Replay, time: Time, body: Any = ASKED, path: str = "/v1/chat/completions") -> list[tuple[float, Any]]:
-    """What the app sends to one request, each message with its time."""
+def play(
+    app: Replay | ScriptedModel, time: Time, body: Any = ASKED, path: str = "/v1/chat/completions", slow: float = 0.0
+) -> list[tuple[float, Any]]:
+    """What the app sends to one request, each message with its time; the client takes `slow` seconds for each."""
     sent: list[tuple[float, Any]] = []
     start = time.now
     scope = {"type": "http", "method": "POST", "path": path, "headers": [], "query_string": b"", "http_version": "1.1"}
@@ -71,6 +73,7 @@ def play(app: Replay, time: Time, body: Any = ASKED, path: str = "/v1/chat/compl
 
         async def send(message: Any) -> None:
             sent.append((time.now - start, message))
+            time.now += slow
 
         await app(scope, receive, send)
 
@@ -171,11 +174,12 @@ def test_a_last_line_that_was_cut_off_is_no_error(tmp_path: Path) -> None:
         assert recorded.error == "the recording has no end"
 
 
-def test_a_full_disk_stops_the_recording_and_not_the_exchange(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_full_disk_stops_the_recording_and_not_the_exchange(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     full = Path("/dev/full")
     if not full.exists():
         pytest.skip("there is no /dev/full here")
-    recording = Recording(full, Time().clock)
+    recording = Recorder(tmp_path).start(ASKED)
+    recording._file.close()
     recording._file = full.open("w", encoding="utf-8", buffering=1)
     with caplog.at_level(logging.ERROR):
         recording.chunk(b"the content")
@@ -255,6 +259,12 @@ def test_the_same_chunks_come_at_the_same_times_divided_by_the_speed(tmp_path: P
     assert sent[0][1]["headers"] == [(b"content-type", b"text/event-stream")]
     assert bodies(sent) == [(round(at / speed, 6), chunk) for at, chunk in CHUNKS]
     assert sent[-1][1] == {"type": "http.response.body", "body": b"", "more_body": False}
+
+
+def test_time_that_went_by_counts_as_waited(tmp_path: Path) -> None:
+    time = Time()
+    app = Replay([keep(tmp_path, CHUNKS)], sleep=time.sleep, clock=time.clock)
+    assert [round(at, 6) for at, _ in bodies(play(app, time, slow=0.7))] == [0.8, 1.5, 2.2, 2.9]
 
 
 def test_without_speed_all_comes_at_once(tmp_path: Path) -> None:

@@ -11,27 +11,22 @@ import json
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from dataclasses import astuple
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from xmltools.cli.serve import as_typed, load, read_key
-from xmltools.cli.shared import UsageError, counted, number, one_line, positive, styled_printer
+from xmltools.cli.shared import UsageError, above_zero, counted, one_line, positive, styled_printer
 from xmltools.errors import XMLToolsError
-from xmltools.terminal import Wrapper
+from xmltools.terminal import wrapped
 
 if TYPE_CHECKING:
-    from xmltools.proxy.doctor import Check, Report, Tried
+    from xmltools.proxy.doctor import Case
+    from xmltools.proxy.doctor.report import Report
+    from xmltools.proxy.server import ServeConfig
 
 _MOST_DIALECTS = 8
-_NARROWEST, _WIDEST = 40, 110
-_OUTCOME, _NAME = 9, 17
-"""Widths of columns."""
 _STYLES = {"ok": "green", "warning": "yellow", "failed": "bold red", "skipped": "dim"}
-_SHOWN = 200
-
-Print = Callable[[str, str], None]
 
 
 def declare_doctor(parser: argparse.ArgumentParser) -> None:
@@ -50,7 +45,7 @@ def declare_doctor(parser: argparse.ArgumentParser) -> None:
         help="the dialects to try, with commas between them (default: the model's own, forge and hermes)",
     )
     add("--upstream-key-env", metavar="NAME", help="the upstream gets the key in this environment variable")
-    add("--timeout", metavar="SECONDS", type=number, default=120.0, help="for each request (default: 120)")
+    add("--timeout", metavar="SECONDS", type=above_zero, default=120.0, help="for each request (default: 120)")
     add("--max-tokens", metavar="N", type=positive, default=1024, help="of each reply (default: 1024)")
     add("--json", action="store_true", help="print the report as one JSON object")
     add("--show", action="store_true", help="show the beginning of what the model said to tasks that it got wrong")
@@ -59,176 +54,91 @@ def declare_doctor(parser: argparse.ArgumentParser) -> None:
 def doctor(options: argparse.Namespace) -> int:
     """Run `xmltools doctor`. Returns the exit status: 1 if something that `serve` needs does not work."""
     module = load("xmltools.proxy.doctor")
-    config, dialects = _config(options), _dialects(options.dialects)
-    report: Report = module.Report(config.base_url)
-    interrupted = False
-    with _progress() as tell:
-        try:
-            asyncio.run(
-                module.examine(
-                    report,
-                    config,
-                    model=options.model,
-                    dialects=dialects,
-                    key_name=options.upstream_key_env,
-                    timeout=options.timeout,
-                    max_tokens=options.max_tokens,
-                    on_progress=tell,
-                )
-            )
-        except KeyboardInterrupt:
-            interrupted = True
-    if options.json:
-        print(json.dumps(report.to_json(show=options.show), indent=2))
-    else:
-        _print(report, show=options.show)
-    if interrupted:
-        raise KeyboardInterrupt
-    return 0 if report.is_ok else 1
+    case: Case = module.Case(
+        *_checked(options),
+        wanted=options.model,
+        key_name=options.upstream_key_env,
+        timeout=options.timeout,
+        max_tokens=options.max_tokens,
+    )
+    case.tell = lambda words: _tell(f"{words} ({counted(case.report.requests, 'request')} so far; Ctrl-C ends it)")
+    try:
+        asyncio.run(module.examine(case))
+    finally:
+        _tell("")
+        if options.json:
+            print(json.dumps(case.report.to_json(show=options.show), indent=2))
+        else:
+            _print(case.report, show=options.show)
+    return 0 if case.report.ok else 1
 
 
-def _config(options: argparse.Namespace) -> Any:
+def _checked(options: argparse.Namespace) -> tuple[ServeConfig, list[str]]:
+    """Return the configuration, and the dialects to try. Raises `UsageError` for what can't be meant."""
+    from xmltools.proxy.bridge import Settings
     from xmltools.proxy.server import ServeConfig
 
-    if not options.timeout:
-        raise UsageError("--timeout: expected a number above 0")
     if options.model is not None and not (options.model.strip() and options.model.isprintable()):
         raise UsageError("--model: expected the name of a model")
+    names = list(dict.fromkeys(filter(None, map(str.strip, (options.dialects or "").split(",")))))
+    if options.dialects is not None and not 0 < len(names) <= _MOST_DIALECTS:
+        raise UsageError(f"--dialects: expected 1 to {_MOST_DIALECTS} names, as in --dialects forge,hermes")
+    key = read_key(options.upstream_key_env, "--upstream-key-env")
     try:
-        return ServeConfig(
-            upstream=options.upstream,
-            upstream_key=read_key(options.upstream_key_env, "--upstream-key-env"),
-            connect_timeout=min(10.0, options.timeout),
-        )
+        for name in names:
+            Settings(dialect=name)
+        return ServeConfig(options.upstream, upstream_key=key, connect_timeout=min(10.0, options.timeout)), names
     except XMLToolsError as error:
         raise UsageError(as_typed(str(error))) from None
 
 
-def _dialects(given: str | None) -> tuple[str, ...] | None:
-    from xmltools.proxy.bridge import Settings
-
-    if given is None:
-        return None
-    names = tuple(dict.fromkeys(name.strip() for name in given.split(",") if name.strip()))
-    if not 0 < len(names) <= _MOST_DIALECTS:
-        raise UsageError(f"--dialects: expected 1 to {_MOST_DIALECTS} names, as in --dialects forge,hermes")
-    for name in names:
-        try:
-            Settings(dialect=name)
-        except XMLToolsError as error:
-            raise UsageError(f"--dialects: {error}") from None
-    return names
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[str, int], None] | None]:
+def _tell(words: str) -> None:
     """Show on a terminal which check is being made."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    clear = "\r\x1b[K"
-
-    def tell(words: str, requests: int) -> None:
-        line = f"{words} ({counted(requests, 'request')} so far; Ctrl-C ends it)"
-        sys.stderr.write(clear + line[: shutil.get_terminal_size().columns - 1])
+    if sys.stderr.isatty():
+        sys.stderr.write("\r\x1b[K" + words[: shutil.get_terminal_size().columns - 1])
         sys.stderr.flush()
-
-    try:
-        yield tell
-    finally:
-        sys.stderr.write(clear)
-        sys.stderr.flush()
-
-
-# The report for people
 
 
 def _print(report: Report, *, show: bool) -> None:
-    width = min(max(shutil.get_terminal_size().columns, _NARROWEST), _WIDEST) - 1
+    """Print the report for people."""
+    width = min(shutil.get_terminal_size().columns, 110) - 1
     put = styled_printer()
-    model = f", model {report.model}" if report.model else ""
-    _wrapped(put, f"{report.upstream}{model}", width, first="", rest="  ", style="bold")
-    put("\n", "")
-    # Checks that were all skipped for one reason take one line.
-    for (outcome, reason), checks in groupby(report.checks, _group):
-        found = list(checks)
-        names = [_words(check.name) for check in found]
-        put(f"{outcome:<{_OUTCOME}}", _STYLES[outcome])
+
+    def row(first: str, text: str, style: str = "") -> None:
+        """Print a line that begins in a style, and whose text goes on below itself."""
+        put(first, style)
+        put(wrapped(" " * len(first) + one_line(text), width)[len(first) :] + "\n", "")
+
+    row("", f"{report.upstream}, model {report.model}" if report.model else report.upstream)
+    print()
+    # Those of which the same came take one line, such as all that were skipped for one reason.
+    for (outcome, detail, advice), checks in groupby(report.checks, lambda each: astuple(each)[1:]):
+        names = [_words(check.name) for check in checks]
         if len(names) > 1:
-            _wrapped(put, f"{', '.join(names)}: {reason}", width, rest=" " * _OUTCOME, column=_OUTCOME)
-            continue
-        indent = " " * (_OUTCOME + _NAME)
-        _wrapped(put, found[0].detail, width, first=f"{names[0]:<{_NAME}}", rest=indent, column=_OUTCOME)
-        if found[0].advice:
-            _wrapped(put, found[0].advice, width, first=f"{indent}-> ", rest=f"{indent}   ", style="cyan")
-    if report.tried:
-        put("\n", "")
-        _print_tasks(report.tried, put, width, show=show)
-    put("\n", "")
-    _print_end(report, put, width)
-
-
-def _group(check: Check) -> tuple[str, str]:
-    return check.outcome, check.detail if check.outcome == "skipped" else check.name
+            row(f"{outcome:<9}", f"{', '.join(names)}: {detail}", _STYLES[outcome])
+        else:
+            row(f"{outcome:<9}{names[0]:<17}", detail, _STYLES[outcome])
+        if advice:
+            row(f"{'-> ':>29}", advice)
+    if report.tasks:
+        print("\ntasks")
+    for each in report.tasks:
+        kinds = {kind: [name for name, found in each.results.items() if found == kind] for kind in each.counts}
+        said = [
+            f"{len(names)} {_words(kind)}" + f" ({', '.join(names)})" * (kind != "right")
+            for kind, names in kinds.items()
+            if names
+        ]
+        row(f"  {each.way.words:<32}", ", ".join(said) + (f": {each.trouble}" if each.trouble else ""))
+        for name, text in each.said.items() if show else ():
+            if each.results.get(name) != "right":
+                row(" " * 6, f"{name}: {text[:200]!r}")
+    failed = ", ".join(map(_words, report.failed))
+    works = f"{failed} failed" if failed else "nothing failed" if report.interrupted else "all that serve needs works"
+    print(f"\n{counted(report.requests, 'request')}{', interrupted' * report.interrupted}; {works}")
+    if report.serve is not None:
+        print(f"\n{shlex.join(report.serve)}")
 
 
 def _words(name: str) -> str:
     return name.replace("_", " ")
-
-
-def _wrapped(
-    put: Print, text: str, width: int, *, first: str = "", rest: str = "", style: str = "", column: int = 0
-) -> None:
-    """Print a text in lines, none of which breaks a word. `first` and `rest` stand before the first and the others;
-    `column` is where the first begins."""
-    wrapper = Wrapper(width, rest)
-    lines = wrapper.feed(" " * column + first + one_line(text)) + wrapper.flush()
-    put(lines[column:] + "\n", style)
-
-
-def _print_tasks(tried: list[Tried], put: Print, width: int, *, show: bool) -> None:
-    put("tasks\n", "bold")
-    column = max(len(each.way.words) for each in tried) + 4
-    for each in tried:
-        _wrapped(put, _results(each), width, first=f"  {each.way.words}".ljust(column), rest=" " * column)
-        for name, said in each.said.items() if show else ():
-            if each.results.get(name) != "right":
-                _wrapped(put, f"{name}: {said[:_SHOWN]!r}", width, first="      ", rest="      ", style="dim")
-
-
-def _results(tried: Tried) -> str:
-    """Return how often there was which result, and in which tasks where it was not right."""
-    said = []
-    for result, names in tried.by_result.items():
-        where = "" if result == "right" else f" ({', '.join(names)})"
-        said.append(f"{len(names)} {_words(result)}{where}")
-    return ", ".join(said) + (f": {tried.trouble}" if tried.trouble else "")
-
-
-def _print_end(report: Report, put: Print, width: int) -> None:
-    ended = "interrupted; " if report.is_interrupted else ""
-    failed = [_words(check.name) for check in report.checks if check.outcome.value == "failed"]
-    works = f"{', '.join(failed)} failed" if failed else "all that serve needs works"
-    if report.is_interrupted and not failed:
-        works = "nothing had failed"
-    put(f"{counted(report.requests, 'request')}; {ended}{works}\n", "bold red" if failed else "bold")
-    if report.serve is not None:
-        put("\nas far as is known:\n" if report.is_interrupted else "\n", "")
-        put(_command(report.serve, width) + "\n", "")
-
-
-def _command(words: list[str], width: int) -> str:
-    """Return a command line to copy, in several lines if it is long."""
-    parts: list[str] = []
-    for word in words[2:]:
-        if word.startswith("--"):
-            parts.append(word)
-        else:
-            parts[-1] += f" {shlex.quote(word)}"
-    lines = [" ".join(words[:2])]
-    for part in parts:
-        if len(lines[-1]) + len(part) + 3 > width:
-            lines.append(f"    {part}")
-        else:
-            lines[-1] += f" {part}"
-    return " \\\n".join(lines)

@@ -3,7 +3,7 @@
 No tool is run. What the model and its server say is data; it is kept short, and nothing in it leads anywhere else.
 """
 
-from xmltools.proxy.doctor.examination import examine, most_requests, usual_most
-from xmltools.proxy.doctor.report import Check, Outcome, Report, Result, Tried
+from xmltools.proxy.doctor.case import Case
+from xmltools.proxy.doctor.examination import examine
 
-__all__ = ["Check", "Outcome", "Report", "Result", "Tried", "examine", "most_requests", "usual_most"]
+__all__ = ["Case", "examine"]

@@ -1,1 +1,1 @@
-"""A model that needs no weights: it follows a script, so that the proxy can be tried without one."""
+"""An upstream without a model: it plays a script, as `serve --demo` does, or recordings, for `xmltools replay`."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from functools import cache
 from importlib.resources import files
 from itertools import takewhile
 from typing import Any
@@ -19,8 +18,7 @@ from xmltools.dialects import FORGE, Body, Dialect, named
 from xmltools.errors import XMLToolsError
 from xmltools.models import ToolCall, ToolResult
 from xmltools.proxy.bridge import Turn
-from xmltools.render.dialect_calls import write_calls
-from xmltools.render.forge_calls import write_call
+from xmltools.render import render_calls
 from xmltools.render.prompt_sentences import neutral
 from xmltools.tools import Tool
 from xmltools.tools.schema import example_arguments, find_problems
@@ -36,45 +34,35 @@ _HELP = (
     "quote its result. Without tools I only know a few texts by heart: ask me for a haiku, a riddle, or how a tool "
     "call looks."
 )
-_THOUGHT = "The user wants something done. {name} fits best, and its arguments are clear."
 # Without the end tag of an argument named "arguments" it would not be clear which of the two is missing.
 _LAST_END = re.compile(rf"</(?!{FORGE.arguments}>)[^<>]+>(?=\n</{FORGE.arguments}>\n</{FORGE.block}>\Z)")
 
 
 def reply(turn: Turn, model: str) -> str:
     """Return what a model says in a turn; always the same."""
-    dialect = _written(named(turn.dialect))
+    dialect = named(turn.dialect) if named(turn.dialect).written else FORGE  # in which something can be written
     messages = turn.conversation.messages
+    # Reasoning is nothing if the dialect has none.
+    pairs = [(f"<{tag}>", f"</{tag}>") for tag in dialect.reasoning] or list(dialect.thoughts)
+    start, end = pairs[0] if pairs and model == "scripted-thinking" else ("", "")
+
+    def thought(text: str) -> str:
+        return f"{start}\n{text}\n{end}\n\n" if start else ""
+
     question = next((each.text for each in reversed(messages) if each.role == "user" and each.text), "")
     new = list(takewhile(lambda message: message.role != "assistant", reversed(messages)))
     results = [part for message in reversed(new) for part in message.parts if isinstance(part, ToolResult)]
     if results and not turn.must_call:
-        answer = "\n\n".join(map(_quote, results))
-        return f"{_thought('The result is here, so I answer.', dialect)}{answer}" if _thinks(model) else answer
+        return thought("The result is here, so I answer.") + "\n\n".join(map(_quote, results))
     if not turn.tools:
         return _prepared(question)
     if model == "scripted-silent":
         return "I could call a tool here, but I never do."
     tool = max(turn.tools, key=lambda each: _fit(each, _stems(question)))
-    thought = _thought(_THOUGHT.format(name=tool.name), dialect) if _thinks(model) else ""
     # Where nothing marks a call, it is one only if the reply begins with it.
     announced = "" if dialect.written and dialect.written.is_bare else f"I'll use {tool.name} for that.\n\n"
-    return f"{thought}{announced}{_call(tool, question, model, turn.is_retry, dialect)}"
-
-
-def _written(dialect: Dialect) -> Dialect:
-    """Return the dialect, or Forge's if nothing can be written in it."""
-    return dialect if dialect.written else FORGE
-
-
-def _thought(text: str, dialect: Dialect) -> str:
-    """Return reasoning, nothing if the dialect has none."""
-    pairs = [(f"<{tag}>", f"</{tag}>") for tag in dialect.reasoning] or list(dialect.thoughts)
-    return f"{pairs[0][0]}\n{text}\n{pairs[0][1]}\n\n" if pairs else ""
-
-
-def _thinks(model: str) -> bool:
-    return model == "scripted-thinking"
+    said = thought(f"The user wants something done. {tool.name} fits best, and its arguments are clear.") + announced
+    return f"{said}{_call(tool, question, model, turn.is_retry, dialect)}"
 
 
 def _quote(result: ToolResult) -> str:
@@ -87,14 +75,9 @@ def _quote(result: ToolResult) -> str:
 def _prepared(question: str) -> str:
     """Return the prepared reply that shares most words with the question."""
     spoken = _stems(question)
-    shared, text = max(((len(spoken & about), text) for about, text in _texts()), key=lambda each: each[0])
-    return text if shared else _HELP
-
-
-@cache
-def _texts() -> list[tuple[frozenset[str], str]]:
-    data = files(__package__).joinpath("data", "prepared.json").read_text(encoding="utf-8")
-    return [(_stems(each["about"]), each["text"]) for each in json.loads(data)]
+    texts = json.loads(files(__package__).joinpath("data", "prepared.json").read_text(encoding="utf-8"))
+    best = max(texts, key=lambda each: len(spoken & _stems(each["about"])))
+    return str(best["text"]) if spoken & _stems(best["about"]) else _HELP
 
 
 def _fit(tool: Tool, spoken: frozenset[str]) -> int:
@@ -111,20 +94,13 @@ def _call(tool: Tool, question: str, model: str, is_retry: bool, dialect: Dialec
         name, arguments = (name, {}) if is_named else (f"{name}_now", arguments)  # there is no such tool
     call = ToolCall(id="", name=name, server=tool.server, arguments=arguments)
     try:
-        block = _block(call, tool, dialect)
+        block = render_calls([call], [tool], dialect=dialect)
     except XMLToolsError:  # the schema has alternatives that look alike in text
-        block = _block(call.model_copy(update={"arguments": {}}), None, dialect)
+        block = render_calls([call], dialect=dialect)
     if model != "scripted-sloppy" or is_named:
         return block
     # What careless models do, and what loses nothing: a code fence, and one end tag too few.
     return f"```xml\n{_LAST_END.sub('', block)}\n```"
-
-
-def _block(call: ToolCall, tool: Tool | None, dialect: Dialect) -> str:
-    """Return the call as text. Raises XMLToolsError if it can't be said."""
-    if dialect == FORGE:
-        return write_call(call, tool.shape if tool else None, exact=False)
-    return write_calls([(call, tool.model_copy(update={"name": call.name}) if tool else None)], dialect)
 
 
 # The words of the user
@@ -167,24 +143,20 @@ def _stems(text: str) -> frozenset[str]:
 def _fill_arguments(tool: Tool, said: str) -> dict[str, Any]:
     """Return arguments for a call: those of an example, with the user's words where they fit the schema."""
     arguments = example_arguments(tool.shape, smallest=True) or {}
-    said = said[:_MOST_READ]
-    numbers = [float(each) if "." in each else int(each) for each in _NUMBER.findall(said)]
+    said = said[:_MOST_READ].encode(errors="replace").decode()
+    numbers: list[Any] = [float(each) if "." in each else int(each) for each in _NUMBER.findall(said)]
     texts = [name for name, value in arguments.items() if isinstance(value, str)]
-    for name, example in arguments.items():
-        if name in texts:
-            meant = _meant(name, tool, said, texts == [name])
-            arguments[name] = next((each for each in meant if _fits(tool, {**arguments, name: each})), example)
-        elif (number := next((each for each in numbers if _fits(tool, {**arguments, name: each})), None)) is not None:
-            arguments[name] = number
-            numbers.remove(number)  # each is meant once
+    for name in arguments:
+        meant = _meant_texts(name, tool, said, texts == [name]) if name in texts else numbers
+        fitting = (each for each in meant if not find_problems({**arguments, name: each}, tool.shape))
+        if (value := next(fitting, None)) is not None:
+            arguments[name] = value
+            if name not in texts:
+                numbers.remove(value)  # each is meant once
     return arguments
 
 
-def _fits(tool: Tool, arguments: dict[str, Any]) -> bool:
-    return not find_problems(arguments, tool.shape)
-
-
-def _meant(name: str, tool: Tool, said: str, only: bool) -> Iterator[str]:
+def _meant_texts(name: str, tool: Tool, said: str, only: bool) -> Iterator[str]:
     """Yield what may be meant by an argument, the most likely first. The `only` text may be all that was said."""
     schema = tool.parameters.get("properties", {}).get(name)
     choices = schema.get("enum") if isinstance(schema, dict) else None
@@ -192,7 +164,6 @@ def _meant(name: str, tool: Tool, said: str, only: bool) -> Iterator[str]:
         if isinstance(choice, str) and re.search(rf"\b{re.escape(choice)}\b", said, re.IGNORECASE):
             yield choice
     pattern = next((_PATTERNS[word] for word in _words(name) if word in _PATTERNS), _WHOLE if only else None)
-    for each in (_QUOTED, _WHOLE) if pattern is _WHOLE else (pattern,) if pattern else (_QUOTED,) if only else ():
-        found = each.search(said)
-        if found:
+    for each in (_QUOTED, _WHOLE) if pattern is _WHOLE else (pattern,):
+        if each is not None and (found := each.search(said)):
             yield next(filter(None, found.groups()), found[0]).strip()
