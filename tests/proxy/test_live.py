@@ -1,14 +1,9 @@
 """The live view: what is kept of each exchange, how it ended, what pages hear of it, and what is never kept."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import threading
-from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
-from typing import Any
 
 import httpx2
 import jsonschema
@@ -24,9 +19,7 @@ from proxy.test_server_upstream import (
     Answer,
     Cut,
     Gate,
-    Seen,
     Upstream,
-    World,
     as_json,
     chunk,
     eventually,
@@ -40,7 +33,7 @@ from xmltools.errors import XMLToolsError
 from xmltools.parser import parse
 from xmltools.proxy.bridge import Exchange, Settings
 from xmltools.proxy.playground import LiveHub, routes
-from xmltools.proxy.playground.live import LONGEST_EXCHANGE, LONGEST_TEXT, LiveExchange
+from xmltools.proxy.playground.live import LONGEST_EXCHANGE, LONGEST_TEXT
 from xmltools.proxy.playground.live_details import describe
 from xmltools.tools import load_tools
 
@@ -52,28 +45,27 @@ OPEN = ("none", "waiting", "writing")
 DATA = ["/live/events", "/live/exchange?number=1", "/live/case?number=1"]
 
 
-def exchange_of(it: World, number: int = 1, *, is_open: bool = False) -> dict[str, Any]:
+def exchange_of(it, number=1, *, is_open=False):
     """What a page is given of an exchange; by default when that is over, which is a moment after the answer."""
     if not is_open:
         eventually(lambda: state_of(it, number) not in OPEN, "the exchange is over")
     answer = it.client.get(f"/live/exchange?number={number}")
     assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
+    return answer.json()
 
 
-def state_of(it: World, number: int = 1) -> str:
+def state_of(it, number=1):
     exchange = it.app.state.hub.get(number)
     return exchange.state if exchange is not None else "none"
 
 
-def says(*replies: str | list[bytes]) -> Callable[[Seen], Answer]:
+def says(*replies):
     """An upstream that streams these replies, one after the other."""
     told = iter(replies)
     return lambda seen: Answer(stream(text) if isinstance(text := next(told), str) else text)
 
 
-def shown(make: Any, path: str = CHAT, *, settings: Settings | None = None, **more: Any) -> dict[str, Any]:
+def shown(make, path=CHAT, *, settings=None, **more):
     """What is shown of an exchange with an upstream."""
     upstream = Upstream(make=make) if callable(make) else Upstream(make)
     with world(upstream, live=True, **({"settings": settings} if settings else {})) as it:
@@ -82,12 +74,16 @@ def shown(make: Any, path: str = CHAT, *, settings: Settings | None = None, **mo
         return exchange_of(it)
 
 
-def reply_of(found: dict[str, Any], attempt: int = 0) -> dict[str, Any]:
+def reply_of(found, attempt=0):
     (only,) = found["attempts_made"][attempt]["replies"]
-    return dict(only)
+    return only
 
 
-def parts_of(found: dict[str, Any], kind: str, attempt: int = 0) -> list[dict[str, Any]]:
+def pick(found, names):
+    return [found[name] for name in names.split()]
+
+
+def parts_of(found, kind, attempt=0):
     return [part for part in reply_of(found, attempt)["reading"]["parts"] if part["kind"] == kind]
 
 
@@ -95,7 +91,7 @@ def parts_of(found: dict[str, Any], kind: str, attempt: int = 0) -> list[dict[st
 
 
 ERROR = b'data: {"error": {"message": "out of memory", "code": 500}}\n\n'
-ENDS: dict[str, tuple[Callable[[Seen], Answer], str, str]] = {
+ENDS = {
     "done": (reply(CALL), "done", ""),
     "repaired": (reply(SLOPPY), "done", ""),
     "rejected": (reply(WRONG), "rejected", "write: path: expected string, got nothing"),
@@ -111,7 +107,7 @@ ENDS: dict[str, tuple[Callable[[Seen], Answer], str, str]] = {
 
 @pytest.mark.parametrize("path", BODIES)
 @pytest.mark.parametrize(("make", "state", "message"), ENDS.values(), ids=ENDS)
-def test_every_exchange_comes_to_its_end(make: Any, state: str, message: str, path: str) -> None:
+def test_every_exchange_comes_to_its_end(make, state, message, path):
     found = shown(make, path)
     assert (found["state"], found["open"]) == (state, False)
     assert message in found["message"]
@@ -119,32 +115,32 @@ def test_every_exchange_comes_to_its_end(make: Any, state: str, message: str, pa
     assert all(attempt["is_over"] for attempt in found["attempts_made"])
 
 
-def test_a_rejected_call_is_counted_where_it_was_rejected() -> None:
+def test_a_rejected_call_is_counted_where_it_was_rejected():
     found = shown(says(WRONG, CALL))
     first, second = found["attempts_made"]
-    assert [found[name] for name in ("state", "retries", "made", "rejected")] == ["done", 1, 1, 1]
-    assert [first[name] for name in ("made", "rejected", "sent_back", "told")] == [0, 1, True, ""]
-    assert [second[name] for name in ("made", "rejected", "sent_back")] == [1, 0, False]
+    assert pick(found, "state retries made rejected") == ["done", 1, 1, 1]
+    assert pick(first, "made rejected sent_back told") == [0, 1, True, ""]
+    assert pick(second, "made rejected sent_back") == [1, 0, False]
     assert "expected string, got nothing" in second["told"] == second["prompt"]["messages"][-1]["text"]
     assert reply_of(found)["text"] == WRONG
     (error,) = parts_of(found, "error")
     assert (error["code"], error["name"]) == ("invalid_arguments", "write") and error["hint"] and error["message"]
-    times = [first[name] for name in ("asked", "answered", "first", "first_call", "ended")]
-    times += [second["asked"], second["ended"], found["seconds"]]
+    times = [*pick(first, "asked answered first first_call ended"), *pick(second, "asked ended"), found["seconds"]]
     assert times == sorted(times)
 
 
-def test_a_request_that_the_upstream_refused_was_not_sent_back_to_the_model() -> None:
+def test_a_request_that_the_upstream_refused_was_not_sent_back_to_the_model():
     refusal, good = as_json({"error": {"message": "unknown field: skip_special_tokens"}}, 400), reply(FOREIGN)
-    make = lambda seen: refusal if "skip_special_tokens" in seen.json else good(seen)  # noqa: E731
-    found = shown(make, settings=Settings(dialect="hermes"))
+    found = shown(
+        lambda seen: refusal if "skip_special_tokens" in seen.json else good(seen), settings=Settings(dialect="hermes")
+    )
     first, second = found["attempts_made"]
-    assert [found[name] for name in ("state", "attempts", "retries", "made")] == ["done", 2, 0, 1]
-    assert (first["status"], first["sent_back"], first["replies"]) == (400, False, [])
-    assert (second["status"], second["told"]) == (200, "")
+    assert pick(found, "state attempts retries made") == ["done", 2, 0, 1]
+    assert pick(first, "status sent_back replies") == [400, False, []]
+    assert pick(second, "status told") == [200, ""]
 
 
-def test_other_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_ends(monkeypatch):
     found = shown(reply("No."), settings=Settings(retries=0), tool_choice="required")
     assert found["state"] == "rejected" and "did not call a tool" in found["message"]
     with world(Upstream(Answer([chunk("On it"), Gate()])), live=True, idle_timeout=0.05) as it:
@@ -155,11 +151,11 @@ def test_other_ends(monkeypatch: pytest.MonkeyPatch) -> None:
         assert it.post(tools=[{"type": "function", "function": {"name": ""}}]).status_code == 400
         assert it.client.post(CHAT, content=b"{").status_code == 400
         refused, no_json = exchange_of(it, 1), exchange_of(it, 2)
-    assert (refused["state"], refused["status"], refused["model"]) == ("refused", 400, "m")
+    assert pick(refused, "state status model") == ["refused", 400, "m"]
     assert "tools[0]" in refused["message"] and "tools[0]" in refused["sent"]["head"]
     assert (no_json["state"], no_json["request"]["messages"]) == ("refused", [])
 
-    def fails(*_: Any) -> bytes:
+    def fails(*_):
         raise RuntimeError
 
     monkeypatch.setattr(Exchange, "feed", fails)
@@ -167,10 +163,10 @@ def test_other_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found["state"] == "failed" and "its log says where" in found["message"]
 
 
-def begin(it: World) -> threading.Thread:
+def begin(it):
     """Ask in a thread."""
 
-    def ask() -> None:
+    def ask():
         with suppress(httpx2.HTTPError):
             it.client.post(CHAT, json={**BODIES[CHAT], "stream": True})
 
@@ -179,7 +175,7 @@ def begin(it: World) -> threading.Thread:
     return thread
 
 
-def test_a_client_that_leaves_and_a_server_that_stops() -> None:
+def test_a_client_that_leaves_and_a_server_that_stops():
     stopped = Gate()
     make = says([*stream(CALL)[:3], Gate()], [*stream(CALL)[:3], stopped])
     with world(Upstream(make=make), live=True, grace=1) as it:
@@ -196,7 +192,7 @@ def test_a_client_that_leaves_and_a_server_that_stops() -> None:
         client.join()
 
 
-def test_what_is_being_written_is_shown_as_far_as_it_goes() -> None:
+def test_what_is_being_written_is_shown_as_far_as_it_goes():
     waits, writes = Gate(), Gate()
     cut = CALL.index("x < 1")
     answer = Answer([chunk(CALL[:cut]), writes, chunk(CALL[cut:], finish="stop"), DONE], before=waits)
@@ -228,11 +224,11 @@ def test_what_is_being_written_is_shown_as_far_as_it_goes() -> None:
 
 @pytest.mark.parametrize("path", BODIES)
 @pytest.mark.parametrize("streams", [True, False])
-def test_request_prompt_and_answer_are_kept_by_their_parts(path: str, streams: bool) -> None:
+def test_request_prompt_and_answer_are_kept_by_their_parts(path, streams):
     found = shown(
         (lambda seen: Answer(stream(CALL)) if streams else whole(CALL)), path, stream=streams, temperature=0.25
     )
-    assert (found["state"], found["made"], found["stream"], found["route"]) == ("done", 1, streams, path)
+    assert pick(found, "state made stream route words dialect") == ["done", 1, streams, path, "Write it.", "forge"]
     assert found["request"]["messages"][-1] == {"role": "user", "text": "Write it."}
     assert found["request"]["tools"]["count"] == 1
     assert '"temperature": 0.25' in found["request"]["fields"]
@@ -242,10 +238,9 @@ def test_request_prompt_and_answer_are_kept_by_their_parts(path: str, streams: b
     assert user == {"role": "user", "text": "Write it."}
     assert "a b.py" in found["sent"]["head"]
     assert (found["status"], attempt["status"], reply_of(found)["text"]) == (200, 200, CALL)
-    assert (found["words"], found["dialect"]) == ("Write it.", "forge")
 
 
-def test_an_exchange_is_known_by_the_first_words_of_its_newest_message() -> None:
+def test_an_exchange_is_known_by_the_first_words_of_its_newest_message():
     function = {"name": "write", "arguments": '{"path": "a"}'}
     called = {"role": "assistant", "tool_calls": [{"id": "c", "type": "function", "function": function}]}
     result = {"role": "tool", "tool_call_id": "c", "content": "4 degrees,\n rain"}
@@ -257,7 +252,7 @@ def test_an_exchange_is_known_by_the_first_words_of_its_newest_message() -> None
     assert words == [f"{'word ' * 32}…", "4 degrees, rain"]
 
 
-def test_what_the_upstream_tells_apart_itself_is_shown() -> None:
+def test_what_the_upstream_tells_apart_itself_is_shown():
     function = {"name": "write", "arguments": '{"path": "a"}'}
     message = {"content": "Here.", "reasoning_content": "Hm.", "tool_calls": [{"id": "n1", "function": function}]}
     body = {"choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}]}
@@ -266,20 +261,20 @@ def test_what_the_upstream_tells_apart_itself_is_shown() -> None:
     assert [(call["name"], call["arguments"][0]["value"]) for call in found["calls"]] == [("write", "a")]
 
 
-def test_a_call_in_another_notation_is_noticed_and_one_that_is_continued_is_read_whole() -> None:
+def test_a_call_in_another_notation_is_noticed_and_one_that_is_continued_is_read_whole():
     found = shown(says(FOREIGN, CALL), settings=Settings(dialect="forge"))
-    assert (found["unread"], found["codes"]["foreign_call"], found["attempts"]) == (1, 1, 2)
+    assert pick(found, "unread codes attempts") == [1, {"foreign_call": 1}, 2]
     assert [each["name"] for each in reply_of(found)["reading"]["notices"]] == ["write"]
     cut = CALL.index("]]>")
     found = shown(says(CALL[:cut], CALL[cut:]))
-    assert (found["made"], found["rejected"], found["state"]) == (1, 1, "done")
+    assert pick(found, "made rejected state") == [1, 1, "done"]
     assert reply_of(found, 1)["continues"]
     assert parts_of(found, "call", 1)[0]["arguments"][1]["value"] == "x < 1\n😀"
 
 
-def test_a_request_without_tools_is_passed_on_and_several_choices_are_shown_each() -> None:
+def test_a_request_without_tools_is_passed_on_and_several_choices_are_shown_each():
     found = shown(reply("Hi there."), tools=[])
-    assert (found["plain"], found["state"], found["dialect"]) == (True, "done", "")
+    assert pick(found, "plain state dialect") == [True, "done", ""]
     assert "Hi" in found["sent"]["head"] and found["attempts_made"][0]["status"] == 200
     assert found["attempts_made"][0]["prompt"]["messages"] == [{"role": "user", "text": "Write it."}]
     answer = Answer([chunk(CALL, index=1), chunk("Hi", index=0), chunk(finish="stop"), chunk(finish="stop", index=1)])
@@ -287,10 +282,10 @@ def test_a_request_without_tools_is_passed_on_and_several_choices_are_shown_each
     assert [(each["choice"], each["text"]) for each in replies] == [(0, "Hi"), (1, CALL)]
 
 
-def test_no_key_is_ever_kept() -> None:
+def test_no_key_is_ever_kept():
     server = {"type": "mcp", "server_label": "x", "server_url": "https://x", "headers": {"k": "secret-in-a-tool"}}
 
-    def echo(seen: Seen) -> Answer:
+    def echo(seen):
         return as_json({"error": {"message": f"wrong key: {seen.header('authorization')}"}}, 401)
 
     with world(Upstream(make=echo), live=True, upstream_key="secret-of-the-upstream") as it:
@@ -306,14 +301,14 @@ def test_no_key_is_ever_kept() -> None:
 # Bounds
 
 
-def hub_with(**bounds: float) -> LiveHub:
+def hub_with(**bounds):
     hub = LiveHub()
     for name, bound in ({"pace": 0} | bounds).items():
         setattr(hub, name, bound)
     return hub
 
 
-def hubs_exchange(hub: LiveHub, said: str = "", **body: Any) -> LiveExchange:
+def hubs_exchange(hub, said="", **body):
     """An exchange in which the model has said something."""
     body = {**BODIES[CHAT], "stream": True, **body}
     exchange = Exchange("chat", body)
@@ -324,15 +319,15 @@ def hubs_exchange(hub: LiveHub, said: str = "", **body: Any) -> LiveExchange:
     return live
 
 
-def say(live: LiveExchange, text: str) -> None:
+def say(live, text):
     live.chunk({"choices": [{"index": 0, "delta": {"content": text}}]})
 
 
-def reply_in(live: LiveExchange) -> dict[str, Any]:
+def reply_in(live):
     return reply_of(describe(*live.snapshot()))
 
 
-def test_the_oldest_exchange_makes_room_by_number_and_by_bytes() -> None:
+def test_the_oldest_exchange_makes_room_by_number_and_by_bytes():
     hub = hub_with(most=3)
     first, *_ = [hubs_exchange(hub) for _ in range(5)]
     assert [hub.get(number) is not None for number in range(1, 6)] == [False, False, True, True, True]
@@ -348,7 +343,7 @@ def test_the_oldest_exchange_makes_room_by_number_and_by_bytes() -> None:
     assert sum(hub.get(number) is not None for number in range(1, 30)) == 4
 
 
-def test_one_exchange_is_bounded_however_much_comes() -> None:
+def test_one_exchange_is_bounded_however_much_comes():
     hub = LiveHub()
     live = hubs_exchange(hub, messages=[{"role": "user", "content": "é" * 2_000_000}])
     delta = {"content": "é" * 400_000, "reasoning": "x" * 600_000}
@@ -368,7 +363,7 @@ def test_one_exchange_is_bounded_however_much_comes() -> None:
     assert first["savable"] is False
 
 
-def test_strange_replies_are_kept_as_they_are() -> None:
+def test_strange_replies_are_kept_as_they_are():
     found = reply_in(hubs_exchange(LiveHub(), "x" + "😀" * (LONGEST_TEXT // 4)))
     # What was cut between two bytes of a character is text.
     assert (found["text"], found["lost"]) == ("x" + "😀" * (LONGEST_TEXT // 4 - 1), 1)
@@ -389,13 +384,13 @@ CASES = [(text, ONCE) for text in (CALL, WRONG, SLOPPY, f"<think>hm</think>{CALL
 
 
 @pytest.mark.parametrize(("text", "settings"), [*CASES, (f"hm</think>{FOREIGN}", HERMES)])
-def test_a_reply_is_saved_as_a_case_of_the_corpus(text: str, settings: Settings, tmp_path: Path) -> None:
+def test_a_reply_is_saved_as_a_case_of_the_corpus(text, settings, tmp_path):
     with world(Upstream(make=reply(text)), live=True, settings=settings) as it:
         it.client.headers["x-request-id"] = "My.Request/1"
         it.post(stream=True)
         exchange_of(it)
         answer = it.client.get("/live/case?number=1")
-    assert answer.headers["content-disposition"] == 'attachment; filename="99-live-my-request-1.json"'
+    assert answer.headers["content-disposition"] == 'attachment; filename="99-live-my-request-1-1-1.json"'
     assert "\u202e" not in answer.text and "\x7f" not in answer.text
     (tmp_path / "99-live.json").write_bytes(answer.content)
     assert len(list(read_corpus(tmp_path))) == 1
@@ -416,42 +411,42 @@ def test_a_reply_is_saved_as_a_case_of_the_corpus(text: str, settings: Settings,
 # What pages hear
 
 
-def messages(data: bytes) -> list[dict[str, Any]]:
+def messages(data):
     """The messages in bytes of server-sent events; comments are none."""
     lines = data.decode("ascii").split("\n")
     return [json.loads(line.removeprefix("data: ")) for line in lines if line.startswith("data: ")]
 
 
-def heard(hub: LiveHub, *steps: Callable[[], Any]) -> list[list[dict[str, Any]]]:
+def heard(hub, *steps):
     """What a page reads first, and after each step."""
 
-    async def run() -> list[list[dict[str, Any]]]:
+    async def run():
         page = hub.listen()
         found = [messages(await anext(page))]
         for step in steps:
             step()
             found.append(messages(await anext(page)))
-        await page.aclose()  # type: ignore[attr-defined]
+        await page.aclose()
         return found
 
     return asyncio.run(run())
 
 
-def test_a_page_hears_what_was_and_what_comes() -> None:
+def test_a_page_hears_what_was_and_what_comes():
     hub = hub_with()
     hubs_exchange(hub).end("ok")
     second = hubs_exchange(hub)
     hello, known, news = heard(hub, lambda: None, lambda: [say(second, CALL), second.end("client_left")])
     assert [each["type"] for each in (*hello, *known)] == ["hello", "exchange", "exchange"]
     (last,) = news
-    assert (last["state"], last["number"], last["oldest"], last["open"]) == ("client_left", 2, 1, False)
+    assert pick(last, "state number oldest open") == ["client_left", 2, 1, False]
 
 
-def test_a_slow_page_misses_steps_and_not_the_end_and_is_owed_no_more_than_what_is_kept() -> None:
+def test_a_slow_page_misses_steps_and_not_the_end_and_is_owed_no_more_than_what_is_kept():
     hub = hub_with(most=3)
     live = hubs_exchange(hub)
 
-    def go_on() -> None:
+    def go_on():
         for _ in range(5_000):
             say(live, "x" * 20)
         live.end("ok")
@@ -461,13 +456,13 @@ def test_a_slow_page_misses_steps_and_not_the_end_and_is_owed_no_more_than_what_
     assert [each["number"] for each in others] == [49, 50, 51]
 
 
-def test_each_server_has_a_name_by_which_a_restart_is_seen() -> None:
+def test_each_server_has_a_name_by_which_a_restart_is_seen():
     names = [heard(LiveHub())[0][0]["server"] for _ in range(2)]
     assert names[0] != names[1]
 
 
-def test_pages_have_a_bound_end_with_the_hub_and_hear_that_it_lives() -> None:
-    async def run() -> bytes:
+def test_pages_have_a_bound_end_with_the_hub_and_hear_that_it_lives():
+    async def run():
         hub = hub_with(readers=1, keep_alive=0.001)
         page = hub.listen()
         await anext(page)
@@ -486,11 +481,11 @@ def test_pages_have_a_bound_end_with_the_hub_and_hear_that_it_lives() -> None:
 # Who may read it
 
 
-def asked(url: str, path: str, **headers: str) -> Any:
+def asked(url, path, **headers):
     return httpx2.stream("GET", f"{url}{path}", headers=headers, trust_env=False, timeout=20)
 
 
-def test_the_live_view_is_read_under_known_names_only_and_by_as_many_pages_as_it_has_room_for() -> None:
+def test_the_live_view_is_read_under_known_names_only_and_by_as_many_pages_as_it_has_room_for():
     known = ("app.localhost", "localhost:8080", "127.0.0.1", "[::1]:8080", "tools.example", "TOOLS.example:99")
     foreign = ("evil.example", "127.0.0.1.evil.example", "evil.example/@localhost")
     hub = hub_with(readers=1)
@@ -510,7 +505,7 @@ def test_the_live_view_is_read_under_known_names_only_and_by_as_many_pages_as_it
 
 
 @pytest.mark.parametrize("path", DATA)
-def test_the_live_view_needs_the_servers_key_and_pages_of_its_own(path: str) -> None:
+def test_the_live_view_needs_the_servers_key_and_pages_of_its_own(path):
     with world(Upstream(make=reply(CALL)), live=True, api_key="own-key-of-the-server") as it:
         assert it.client.get(path).status_code == 401
         it.client.headers["authorization"] = "Bearer own-key-of-the-server"
@@ -521,7 +516,7 @@ def test_the_live_view_needs_the_servers_key_and_pages_of_its_own(path: str) -> 
         assert it.client.get(path, headers={"sec-fetch-site": "cross-site"}).status_code == 403
 
 
-def test_an_exchange_that_is_not_kept_is_said_to_be_and_without_the_view_nothing_is() -> None:
+def test_an_exchange_that_is_not_kept_is_said_to_be_and_without_the_view_nothing_is():
     with world(Upstream(make=reply(CALL)), live=True) as it:
         it.post(stream=True)
         for number in ("", "0", "2", "-1", "x", "9" * 400):

@@ -305,8 +305,7 @@ class LiveExchange:
         self._exchange = exchange
         content.has_tools = bool(turn.tools)
         content.options = {"dialect": turn.dialect, "starts_in_reasoning": settings.starts_in_reasoning}
-        content.options |= {"strict": True} if settings.strict_calls else {}
-        content.options |= {"also": settings.also} if settings.also is not None else {}
+        content.options |= {"strict": settings.strict_calls, "also": settings.also}
         if turn.tools and not exchange.plain:
             tools = self._written([tool.model_dump() for tool in turn.tools])
             if len(tools) <= LONGEST_TEXT:

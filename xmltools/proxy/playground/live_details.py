@@ -142,14 +142,13 @@ def _reply(content: Content, attempt: Attempt, choice: int, tools: list[Tool]) -
 
 
 def _text_of(attempt: Attempt, reply: Reply) -> str:
-    continued = str(attempt.continued)
-    return join_continued(continued, str(reply.text)) if continued else str(reply.text)
+    text = str(reply.text)
+    return join_continued(str(attempt.continued), text) if attempt.continued.head else text
 
 
 def _options(content: Content, attempt: Attempt) -> dict[str, Any]:
     # What was cut off is continued where it was, in a call.
-    starts = content.options.get("starts_in_reasoning", False) and not attempt.continued.head
-    return {**content.options, "starts_in_reasoning": starts}
+    return content.options | ({"starts_in_reasoning": False} if attempt.continued.head else {})
 
 
 def _read(text: str, tools: list[Tool], options: dict[str, Any], *, is_whole: bool) -> dict[str, Any]:
@@ -179,15 +178,14 @@ def corpus_case(summary: dict[str, Any], content: Content, number: int, choice: 
     if reply is None or not tools or "ended" not in attempt.times or reply.text.lost:
         raise XMLToolsError("only a reply that has ended, is kept whole and was given tools makes a case")
     text, options = _text_of(attempt, reply), _options(content, attempt)
-    name = "-".join(re.findall(r"[a-z0-9]+", summary["id"].lower())) or str(summary["number"])
-    id = "-".join(["live", name, *([f"attempt-{number + 1}"] if number else []), *([f"{choice}"] if choice else [])])
+    id = "-".join(re.findall("[a-z0-9]+", f"live {summary['id']} {number + 1} {choice + 1}".lower()))
     case = {
         "id": id,
         "rule": "0",
         "about": f"A reply of {summary['model'] or 'a model'}: say what it shows, name the rule, check `expect`.",
         "text": text,
         "tools": [tool.model_dump() for tool in tools],
-        "options": {name: value for name, value in options.items() if value not in (False, "forge")},
+        "options": {name: value for name, value in options.items() if value not in (False, None, "forge")},
         "expect": _expectation(text, tools, options),
     }
     written = _UNSEEN.sub(lambda sign: f"\\u{ord(sign[0]):04x}", _json([case]))

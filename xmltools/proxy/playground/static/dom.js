@@ -6,8 +6,7 @@ export const byId = (id) => document.getElementById(id);
 export function el(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
-    if (value === true) element.setAttribute(name, "");
-    else if (value !== false && value !== null && value !== undefined) element.setAttribute(name, value);
+    if (value !== false && (value ?? null) !== null) element.setAttribute(name, value === true ? "" : value);
   }
   element.append(...children.flat(2).filter(Boolean));
   return element;
@@ -16,13 +15,11 @@ export function el(tag, attributes = {}, ...children) {
 // Signs that are not seen, or that turn the direction of what follows them, are shown as pictures or numbers.
 const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufffe\uffff]/g;
 
-function picture(sign) {
+export const visible = (text) => text.replace(HIDDEN, (sign) => {
   const code = sign.codePointAt(0);
   if (code < 0x20) return String.fromCharCode(0x2400 + code);
   return `\u27e8U+${code.toString(16).toUpperCase().padStart(4, "0")}\u27e9`;
-}
-
-export const visible = (text) => text.replace(HIDDEN, picture);
+});
 
 export function count(number, noun) {
   const plural = noun.endsWith("y") ? `${noun.slice(0, -1)}ies` : `${noun}s`;
@@ -57,20 +54,14 @@ export function listing(text, name) {
   return el("div", { class: "listing" }, button, box);
 }
 
-// The memory of this tab, which a browser may forbid: then nothing is kept.
-export function recall(name) {
+// The memory of this tab, which a browser may forbid: then it holds nothing. Returns whether a text was kept.
+export const recall = (name) => remember((memory) => memory.getItem(name));
+export const keep = (name, text) => remember((memory) => memory.setItem(name, text) ?? true) === true;
+
+function remember(action) {
   try {
-    return sessionStorage.getItem(name);
+    return action(sessionStorage);
   } catch {
     return null;
-  }
-}
-
-export function keep(name, text) {
-  try {
-    sessionStorage.setItem(name, text);
-    return true;
-  } catch {
-    return false;
   }
 }

@@ -23,23 +23,21 @@ function isWanted(exchange) {
   return byId("find").value.toLowerCase().split(/\s+/).every((word) => text.includes(word));
 }
 
-function elapsed({ open, seconds, heard }) {
-  return duration(open ? seconds + (performance.now() - heard) / 1000 : seconds);
-}
-
+const elapsed = ({ open, seconds, heard }) => duration(open ? seconds + (performance.now() - heard) / 1000 : seconds);
 const line = (...content) => el("span", { class: "line" }, ...content);
 
 function showRow(exchange) {
   const { api, model, dialect, time, words, message, names } = exchange;
   const facts = [new Date(time * 1000).toLocaleTimeString(), api, dialect].filter(Boolean).join(" · ");
   const calls = [...badgesOf(exchange), names.length > 0 && dim(visible(names.join(", ")))];
-  exchange.row.firstChild.replaceChildren(
-    ...(words ? [el("strong", { class: "words" }, visible(words))] : []),
+  const shown = [
+    words && el("strong", { class: "words" }, visible(words)),
     line(stateBadge(exchange), visible(model || "no model named")),
-    ...(message ? [el("span", { class: "words why" }, visible(message))] : []),
-    ...(calls.some(Boolean) ? [line(...calls)] : []),
+    message && el("span", { class: "words why" }, visible(message)),
+    calls.some(Boolean) && line(...calls),
     line(dim(visible(facts)), el("span", { class: "dim elapsed" }, elapsed(exchange))),
-  );
+  ];
+  exchange.row.firstChild.replaceChildren(...shown.filter(Boolean));
   mark(exchange);
 }
 

@@ -8,12 +8,6 @@ import { readings } from "./reading.js";
 // Tabs as the WAI-ARIA practices have them: one is in the tab order, the arrow keys go from one to the next.
 
 const tabs = [...document.querySelectorAll("[role=tab]")];
-const MOVES = {
-  ArrowRight: (at) => (at + 1) % tabs.length,
-  ArrowLeft: (at) => (at + tabs.length - 1) % tabs.length,
-  Home: () => 0,
-  End: () => tabs.length - 1,
-};
 
 function showTab(tab) {
   for (const each of tabs) {
@@ -26,9 +20,9 @@ function showTab(tab) {
 for (const [at, tab] of tabs.entries()) {
   tab.addEventListener("click", () => showTab(tab));
   tab.addEventListener("keydown", (event) => {
-    if (!MOVES[event.key]) return;
-    event.preventDefault();
-    const next = tabs[MOVES[event.key](at)];
+    const moves = { ArrowRight: (at + 1) % tabs.length, ArrowLeft: at - 1, Home: 0, End: -1 };
+    const next = tabs.at(moves[event.key] ?? at);
+    if (next !== tab) event.preventDefault();
     showTab(next);
     next.focus();
   });

@@ -12,7 +12,7 @@ const SOON = 650; // milliseconds after which an answer that is not there is spo
 const FLAGS = ["strict", "starts_in_reasoning", "bracket_reasoning"];
 const CUTS = "Cuts the stream elsewhere and compares: nothing may change.";
 
-const page = { view: null, steps: null, dialects: [], examples: [], tools: {}, tried: 0, playing: 0, call: null };
+const page = { view: null, dialects: [], examples: [], tools: {}, tried: 0, isPlaying: false, call: null };
 
 // What is shown is older than the fields: it is dimmed, after a moment with a word, until the answer is there.
 function outdate() {
@@ -25,9 +25,7 @@ function outdate() {
   page.soon = setTimeout(() => (byId("progress").hidden = false), size > LONG ? 0 : SOON);
 }
 
-function setBusy(is) {
-  document.querySelector(".output").setAttribute("aria-busy", String(is));
-}
+const setBusy = (is) => document.querySelector(".output").setAttribute("aria-busy", String(is));
 
 // What is wrong, and with which field; null: nothing is.
 function settle(error) {
@@ -90,12 +88,13 @@ async function analyse() {
   if (text.length > TOO_LONG) {
     const [found, most] = [text.length, TOO_LONG].map((size) => count(size, "character"));
     const message = `The text has ${found}, and no more than ${most} are analysed: shorten it.`;
-    return settle({ field: "text", message });
+    settle({ field: "text", message });
+    return;
   }
   const answer = await ask({ style: byId("style").value, grammar: byId("format").value });
-  if (!answer) return undefined;
-  stop();
-  Object.assign(page, { steps: answer.steps, tried: 0 });
+  if (!answer) return;
+  play(false);
+  page.tried = 0;
   page.view.take(text, answer);
   byId("slider").max = answer.steps.count + 1;
   byId("slider").value = answer.steps.count + 1;
@@ -107,20 +106,16 @@ async function analyse() {
   showGrammar(answer.grammar);
   listEvents(byId("events"), answer.steps);
   byId("source").scrollTop = 0;
-  return show();
+  show();
 }
 
 function summarise({ parts, notices }) {
   const number = (kind) => parts.filter((part) => part.kind === kind).length;
   const repairs = parts.reduce((sum, part) => sum + (part.repairs ?? 0), 0);
-  const found = [
-    ["call", number("call"), "call"],
-    ["repair", repairs, "repair"],
-    ...(notices.length ? [["repair", notices.length, "notice"]] : []),
-    ["error", number("error"), "error"],
-  ];
-  const shown = found.map(([kind, many, noun]) => badge(many || noun === "call" ? kind : "", count(many, noun)));
-  byId("summary").replaceChildren(...shown);
+  const found = { call: number("call"), repair: repairs, notice: notices.length, error: number("error") };
+  const shown = Object.entries(found).filter(([noun, many]) => many || noun !== "notice");
+  const badges = shown.map(([noun, many]) => badge(many || noun === "call" ? noun : "", count(many, noun)));
+  byId("summary").replaceChildren(...badges);
 }
 
 // Which dialect the text was read in, and how a call looks in it.
@@ -128,9 +123,9 @@ function tellDialect({ dialect, detected }) {
   const { example } = page.dialects.find(({ name }) => name === dialect) ?? {};
   const [first, ...others] = detected.map(({ name, calls }) => `${name} (${count(calls, "call")})`);
   const also = others.length ? `; others that find calls here: ${others.join(", ")}` : "";
-  const found = first ? `Detected ${first}${also}.` : `No call detected: read as ${dialect}.`;
+  const found = first ? `Detected ${first}${also}. ` : `No call detected: read as ${dialect}. `;
   const call = el("span", { class: "example" }, "A call: ", el("code", {}, example));
-  byId("dialect-found").replaceChildren(byId("dialect").value === "detect" ? el("strong", {}, found) : "", " ", call);
+  byId("dialect-found").replaceChildren(byId("dialect").value === "detect" ? el("strong", {}, found) : "", call);
 }
 
 function showPrompt({ error, text, tokens }) {
@@ -141,21 +136,20 @@ function showPrompt({ error, text, tokens }) {
 }
 
 function showGrammar({ error, texts, issues }) {
-  if (error) return byId("grammar-text").replaceChildren(remark(error));
-  const shown = Object.entries(texts).flatMap(([name, text]) =>
-    name ? [el("h3", {}, visible(name)), listing(text, `Grammar of ${name}`)] : [listing(text, "Grammar")],
-  );
-  if (issues.length) {
+  const named = ([name, text]) => [name && el("h3", {}, visible(name)), listing(text, `Grammar ${name}`)];
+  const shown = error ? [remark(error)] : Object.entries(texts).map(named);
+  if (issues?.length) {
     const summary = `${count(issues.length, "rule")} of the schemas that it can't hold a model to`;
     const list = el("ul", {}, issues.map((issue) => el("li", {}, visible(issue))));
     shown.unshift(el("details", {}, el("summary", {}, summary), list));
   }
-  return byId("grammar-text").replaceChildren(...shown);
+  byId("grammar-text").replaceChildren(el("div", {}, ...shown));
 }
 
 // The place in the stream
 
 function show() {
+  if (!page.view.steps) return; // nothing has been read yet
   const position = Number(byId("slider").value);
   page.view.show(position);
   const { state, points } = page.view;
@@ -169,27 +163,21 @@ function show() {
   dimEvents(byId("events"), position);
 }
 
-function stop() {
-  cancelAnimationFrame(page.playing);
-  page.playing = 0;
-  byId("play").textContent = "Play";
+function play(is) {
+  page.isPlaying = is;
+  byId("play").textContent = is ? "Pause" : "Play";
+  const slider = byId("slider");
+  if (is && slider.value === slider.max) slider.value = 0;
+  if (is) requestAnimationFrame(advance);
 }
 
-function play() {
-  if (page.playing || !page.steps) return stop();
+function advance() {
+  if (!page.isPlaying) return;
   const slider = byId("slider");
-  const last = Number(slider.max);
-  if (Number(slider.value) >= last) slider.value = 0;
-  const stride = Math.max(1, Math.ceil(last / 600)); // some ten seconds for the longest text
-  byId("play").textContent = "Pause";
-  const advance = () => {
-    slider.value = Number(slider.value) + stride;
-    show();
-    if (Number(slider.value) >= last) stop();
-    else page.playing = requestAnimationFrame(advance);
-  };
-  page.playing = requestAnimationFrame(advance);
-  return undefined;
+  slider.value = Number(slider.value) + Math.ceil(slider.max / 600); // some ten seconds for the longest text
+  show();
+  if (slider.value === slider.max) play(false);
+  else requestAnimationFrame(advance);
 }
 
 // The same text, cut elsewhere
@@ -207,12 +195,10 @@ async function rechunk() {
   page.tried += 1;
   const sizes = `${smallest === largest ? "" : `${smallest} to `}${count(largest, "character")}`;
   const tried = page.tried > 1 ? ` ${page.tried} cuttings tried.` : "";
-  const all = " Text, calls, repairs, errors, places and joined deltas are the same.";
-  const verdict = same ? [el("strong", {}, "nothing changed."), all, tried] : [
-    el("strong", {}, "something changed."),
-    ` This is a fault of xmltools; the seed is ${seed}.`,
-  ];
-  byId("verdict").replaceChildren(`${count(pieces, "piece")} of ${sizes}: `, ...verdict);
+  const all = ` Text, calls, repairs, errors, places and joined deltas are the same.${tried}`;
+  const what = same ? all : ` This is a fault of xmltools; the seed is ${seed}.`;
+  const verdict = el("strong", {}, same ? "nothing changed." : "something changed.");
+  byId("verdict").replaceChildren(`${count(pieces, "piece")} of ${sizes}: `, verdict, what);
   byId("verdict").className = same ? "same" : "different";
   show();
 }
@@ -222,15 +208,14 @@ async function rechunk() {
 async function loadExamples() {
   const load = async (path) => (await fetch(`playground/${path}`)).json();
   const [{ tools, examples }, { dialects }] = await Promise.all([load("static/examples.json"), load("api/dialects")]);
-  const about = "One call, with the least that this dialect writes.";
   const shown = new Set(examples.map(dialectOf));
-  const others = dialects.filter(({ name }) => !shown.has(name)).map(({ name, example }) => (
-    { name: `A call in ${name}`, about, tools: "number", text: example, options: { dialect: name } }
-  ));
-  Object.assign(page, { tools, dialects, examples: [...examples, ...others] });
-  for (const { name, models } of dialects) {
+  for (const { name, example, models } of dialects) {
     byId("dialect").append(el("option", { value: name, title: models.join(", ") }, name));
+    const about = "One call, with the least that this dialect writes.";
+    const least = { name: `A call in ${name}`, about, tools: "number", text: example, options: { dialect: name } };
+    if (!shown.has(name)) examples.push(least);
   }
+  Object.assign(page, { tools, dialects, examples });
 }
 
 const dialectOf = ({ options }) => options.dialect ?? "forge";
@@ -268,10 +253,10 @@ export async function startPlayground() {
   byId("tools").addEventListener("input", typed);
   byId("options").addEventListener("input", () => change());
   byId("slider").addEventListener("input", () => {
-    stop();
-    if (page.steps) show();
+    play(false);
+    show();
   });
-  byId("play").addEventListener("click", play);
+  byId("play").addEventListener("click", () => play(!page.isPlaying));
   byId("rechunk").addEventListener("click", rechunk);
   for (const id of ["style", "format"]) byId(id).addEventListener("change", () => change());
   await loadExamples();
@@ -282,8 +267,8 @@ export async function startPlayground() {
     change();
   });
   const handed = JSON.parse(recall("xmltools-open"));
-  const known = page.dialects.some(({ name }) => name === recall("xmltools-dialect"));
-  chooseDialect(handed?.options.dialect ?? (known ? recall("xmltools-dialect") : "detect"));
+  const known = page.dialects.find(({ name }) => name === recall("xmltools-dialect"));
+  chooseDialect(handed?.options.dialect ?? known?.name ?? "detect");
   if (handed) {
     sessionStorage.removeItem("xmltools-open"); // what the live view left for this page, once
     fill({ ...handed, about: "A reply from the live view, with its tools and its dialect." });
