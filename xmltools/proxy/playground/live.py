@@ -169,11 +169,11 @@ class Text:
 
 
 class Reply:
-    """What the upstream says in one choice: its text, and what it tells apart itself, thoughts and calls."""
+    """What the upstream says in one choice: its text, and what it tells apart itself, thoughts and calls (each
+    as JSON in a line)."""
 
     def __init__(self) -> None:
-        self.text, self.thoughts = Text(), Text()
-        self.calls: list[bytes] = []
+        self.text, self.thoughts, self.calls = Text(), Text(), Text()
         self.has_calls = False
         self.finish = ""
 
@@ -200,7 +200,6 @@ class Content:
 
     def __init__(self) -> None:
         self.request, self.warnings, self.tools, self.sent = Text(), Text(), Text(), Text()
-        self.has_tools = False
         self.options: dict[str, Any] = {}
         self.attempts: list[Attempt] = []
 
@@ -219,8 +218,7 @@ class LiveExchange:
         self.change = 0
         self._hub = hub
         self._hidden = hidden
-        self._facts = facts | {"time": time.time(), "message": "", "status": 0}
-        self._facts |= dict.fromkeys(("model", "dialect", "words"), "") | dict.fromkeys(("stream", "plain"), False)
+        self._facts = facts | {"time": time.time(), "plain": False, "message": "", "status": 0}
         self._began = time.perf_counter()
         self._held = 0
         self._dropped = self._broke_off = False
@@ -303,13 +301,10 @@ class LiveExchange:
         """What the request asks for is known."""
         turn, settings, content = exchange.turn, exchange.settings, self._content
         self._exchange = exchange
-        content.has_tools = bool(turn.tools)
         content.options = {"dialect": turn.dialect, "starts_in_reasoning": settings.starts_in_reasoning}
         content.options |= {"strict": settings.strict_calls, "also": settings.also}
-        if turn.tools and not exchange.plain:
-            tools = self._written([tool.model_dump() for tool in turn.tools])
-            if len(tools) <= LONGEST_TEXT:
-                self._add(content.tools, tools)
+        if not exchange.plain:
+            self._add(content.tools, self._written([tool.model_dump() for tool in turn.tools]))
         self._add(content.warnings, self._safe("\n".join(exchange.warnings)))
         said = (
             message.text.strip() or " ".join(result.text for result in message.results)
@@ -402,12 +397,10 @@ class LiveExchange:
             self._names[name[:_MOST_NAME]] = None
         reply = self._attempt.reply(choice)
         start, end = event.span
-        if self._exchange is None or not reply.has_calls or start < end:
-            return
-        turn = self._exchange.turn
-        written = encoded([write_part(part, list(turn.tools), turn.dialect) for part in gather_parts([event])])
-        if len(written) <= LONGEST_TEXT and self._room(len(written)) == len(written):
-            reply.calls.append(written)
+        if self._exchange is not None and reply.has_calls and start == end:
+            turn = self._exchange.turn
+            for part in gather_parts([event]):
+                self._add(reply.calls, encoded(write_part(part, list(turn.tools), turn.dialect)) + b"\n")
 
     def fail(self, message: str, *, broke_off: bool = False) -> None:
         """Something went wrong, in the words that the client gets; `broke_off`: the upstream said no more."""

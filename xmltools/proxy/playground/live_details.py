@@ -32,7 +32,7 @@ def describe(summary: dict[str, Any], content: Content) -> dict[str, Any]:
         **summary,
         "request": _request(content.request),
         "tools": _json([tool.model_dump() for tool in tools]) if tools else None,
-        "tools_lost": content.has_tools and not tools and not summary["plain"],
+        "tools_lost": content.tools.lost > 0,
         "warnings": str(content.warnings),
         "options": content.options,
         "attempts_made": [
@@ -133,7 +133,7 @@ def _reply(content: Content, attempt: Attempt, choice: int, tools: list[Tool]) -
         "text": text,
         "lost": reply.text.lost,
         "thoughts": _text(reply.thoughts),
-        "calls": [part for written in reply.calls for part in json.loads(written)],
+        "calls": [json.loads(call) for call in str(reply.calls).split("\n")[:-1]],  # the last line may be cut off
         "finish": reply.finish,
         "continues": text != str(reply.text),
         "savable": is_whole and bool(text and tools),

@@ -65,9 +65,9 @@ def write_reading(
     """Return parts, marks, spans and notices as JSON values. A span names its part, and the marks that begin at its
     start; a mark of a notice has its number. Takes the dialect in which the model is told what was wrong."""
     marks = list(islice(_marks(parts, notices), MARKS))
-    lines = Lines()
-    lines.add(text)
-    for mark in sorted(marks, key=lambda mark: mark["offset"]):
+    lines = Lines(text)
+    for mark in marks:
+        mark["hint"] = mark["code"].hint
         mark["line"], mark["column"] = lines.locate(mark["offset"])
     return {
         "parts": [write_part(part, tools, dialect) for part in parts],
@@ -81,25 +81,23 @@ def write_reading(
 
 def _marks(parts: list[Part], notices: Sequence[Notice]) -> Iterator[dict[str, Any]]:
     for number, part in enumerate(parts):
-        if isinstance(part.outcome, ToolCall):
-            for repair in part.outcome.repairs:
-                yield {"part": number, "kind": "repair", **_fields(repair, "code", "message", "offset")}
-        elif part.outcome is not None and part.outcome.offset is not None:
-            yield {"part": number, "kind": "error", **_fields(part.outcome, "code", "message", "offset")}
+        found = part.outcome
+        kind, offences = ("repair", found.repairs) if isinstance(found, ToolCall) else ("error", (found,))
+        for each in offences:
+            if each is not None and each.offset is not None:
+                yield {"part": number, "kind": kind, **_fields(each, "code", "message", "offset")}
     starts = [part.start for part in parts]
     for place, notice in enumerate(notices):
         offset = notice.span[0]
         number = bisect_right(starts, offset) - 1
         if number >= 0 and offset < parts[number].end:
-            yield {"part": number, "kind": "notice", **_fields(notice, "code", "message"), "offset": offset} | {
-                "notice": place
-            }
+            fields = _fields(notice, "code", "message") | {"offset": offset, "notice": place}
+            yield {"part": number, "kind": "notice", **fields}
 
 
 def _spans(text: str, parts: list[Part], marks: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     places: list[dict[int, list[int]]] = [{} for _ in parts]
     for number, mark in enumerate(marks):
-        mark["hint"] = mark["code"].hint
         part = parts[mark["part"]]
         # What is missing at the end is marked at the last character.
         places[mark["part"]].setdefault(max(min(mark["offset"], part.end - 1), part.start), []).append(number)

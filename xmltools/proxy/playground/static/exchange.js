@@ -1,25 +1,27 @@
 // One exchange: what the client asked, what the model was asked and wrote, what was read in it, what the client got.
 
-import { badge, badges, count, dim, el, empty, keep, label, listing, remark, visible } from "./dom.js";
+import { badge, badges, byId, count, dim, el, empty, keep, label, listing, remark, visible } from "./dom.js";
 import { showNative } from "./parts.js";
 import { Reading, readings } from "./reading.js";
 
+// In words, and of which kind they are; the first two are not the end.
 export const STATES = {
-  waiting: { label: "waiting for the model", kind: "held" },
-  writing: { label: "writing", kind: "call" },
-  done: { label: "done", kind: "clean", isEnd: true },
-  rejected: { label: "call rejected", kind: "error", isEnd: true },
-  cut: { label: "cut off", kind: "error", isEnd: true },
-  failed: { label: "failed", kind: "error", isEnd: true },
-  client_left: { label: "client left", kind: "repair", isEnd: true },
-  refused: { label: "refused", kind: "error", isEnd: true },
-  stopped: { label: "server stopped", kind: "repair", isEnd: true },
+  waiting: ["waiting for the model", "held"],
+  writing: ["writing", "call"],
+  done: ["done", "clean"],
+  rejected: ["call rejected", "error"],
+  cut: ["cut off", "error"],
+  failed: ["failed", "error"],
+  client_left: ["client left", "repair"],
+  refused: ["refused", "error"],
+  stopped: ["server stopped", "repair"],
 };
 
 // What ended well, but not at the first try, is not green: a call of it was rejected on the way.
 export function stateBadge({ state, retries }) {
   if (state === "done" && retries > 0) return badge("repair", `done after ${count(retries, "retry")}`);
-  return badge(STATES[state].kind, STATES[state].label);
+  const [words, kind] = STATES[state];
+  return badge(kind, words);
 }
 
 export function badgesOf({ made, repaired, rejected, unread }) {
@@ -61,9 +63,7 @@ export function showExchange(target, exchange) {
     place(target, `attempt-${number}`, [attempt, many, open], () => attemptSection(exchange, attempt, number));
   }
   target.append(place(target, "sent", [answer, status], () => sent(answer, status))); // behind new attempts
-  if (focused && document.activeElement?.id !== focused) {
-    document.getElementById(focused)?.focus({ preventScroll: true });
-  }
+  if (focused && document.activeElement?.id !== focused) byId(focused)?.focus({ preventScroll: true });
 }
 
 function place(target, key, data, make) {
@@ -118,19 +118,15 @@ function head(exchange) {
     Took: open ? "not over yet" : duration(seconds),
     "Client got": status ? `status ${status}` : "nothing yet",
   });
-  const remarks = exchange.warnings ? exchange.warnings.split("\n") : [];
-  if (exchange.plain) {
-    remarks.push("This request has no tools: it was passed on as it came, and nothing was read in the reply.");
-  }
-  if (exchange.tools_lost) {
-    remarks.push("The tools are too long to be kept: calls are counted, but the reply is shown as text.");
-  }
+  const plain = "This request has no tools: it was passed on as it came, and nothing was read in the reply.";
+  const lost = "The tools are too long to be kept: calls are counted, but the reply is shown as text.";
+  const remarks = [exchange.plain && plain, exchange.tools_lost && lost, ...exchange.warnings.split("\n")];
   const title = el("h2", {}, visible(model || "No model named"));
   return panel(
     "summary",
     el("div", { class: "title" }, title, badges(...badgesOf(exchange), stateBadge(exchange))),
     message && el("p", { class: "alert" }, visible(message)),
-    remarks.map(remark),
+    remarks.filter(Boolean).map(remark),
     el("dl", { class: "facts" }, facts.map(([name, fact]) => [el("dt", {}, name), el("dd", {}, visible(fact))])),
     el("p", { class: "back" }, el("a", { href: "#exchanges" }, "Back to the list")),
   );
@@ -139,13 +135,12 @@ function head(exchange) {
 // Requests
 
 function requestParts(key, { text, messages, left_out: leftOut, tools, fields }) {
-  if (text?.lost) {
+  if (text && !text.lost) return [empty("Nothing that is a JSON object.")];
+  if (text) {
     const note = remark(`It is long: ${count(text.lost, "byte")} in the middle are not kept, so it is shown as text.`);
     return [note, listing(text.head, "The beginning"), listing(text.tail, "The end")];
   }
-  if (text) return [empty("Nothing that is a JSON object.")];
-  const shownMessages = messages.map((message, at) => {
-    const { role, text: words } = message;
+  const said = messages.map(({ role, text: words }, at) => {
     const facts = [size(words), words.trimStart().slice(0, 100).split("\n")[0]];
     const isOpen = at === messages.length - 1 && words.length < 4000;
     const make = () => [listing(words, `Message of ${role}`)];
@@ -153,7 +148,7 @@ function requestParts(key, { text, messages, left_out: leftOut, tools, fields })
   });
   return [
     leftOut > 0 && el("p", { class: "dim" }, `${count(leftOut, "earlier message")} not shown.`),
-    ...shownMessages,
+    ...said,
     tools && folded(`${key}-tools`, count(tools.count, "tool"), [], () => [listing(tools.text, "Tools")]),
     fields && folded(`${key}-fields`, "Other fields", [], () => [listing(fields, "Other fields of the request")]),
   ];
@@ -215,8 +210,8 @@ function replyParts(exchange, reply, attempt, isOneOfMany) {
     reply.error ? [remark(reply.error), listing(text, "Raw reply")] : [],
   ];
   const key = `${attempt}-${choice}`;
-  const attributes = { class: "source", id: `raw-${key}`, tabindex: "0", role: "region" };
-  const box = el("pre", { ...attributes, "aria-label": "The raw reply, coloured by what was read" });
+  const name = "The raw reply, coloured by what was read";
+  const box = el("pre", { class: "source", id: `raw-${key}`, tabindex: "0", role: "region", "aria-label": name });
   const result = el("div", { class: "parts" });
   if (text && !reply.error) {
     const view = new Reading(box, result, `${key}-`);
@@ -242,9 +237,7 @@ function actions({ number, tools, options }, { text, choice, savable }, attempt)
     else open.after(dim("The browser does not hand the text over: it may be too long, or storage is off."));
   });
   const href = `live/case?number=${number}&attempt=${attempt}&choice=${choice}`;
-  const id = `save-${attempt}-${choice}`;
-  const save = savable
-    ? el("a", { class: "button quiet", id, href, download: true }, "Save as corpus case")
-    : dim("Only a reply that is over, whole and was given tools can be saved as a case.");
-  return el("p", { class: "actions" }, open, save);
+  const link = { class: "button quiet", id: `save-${attempt}-${choice}`, href, download: true };
+  const why = dim("Only a reply that is over, whole and was given tools can be saved as a case.");
+  return el("p", { class: "actions" }, open, savable ? el("a", link, "Save as corpus case") : why);
 }

@@ -13,12 +13,12 @@ const page = { known: new Map(), cleared: 0, server: "", paused: false, waiting:
 
 function isWanted(exchange) {
   const { number, open, state, message, repaired, rejected, unread, names, codes } = exchange;
-  const isTrouble = repaired + rejected + unread > 0 || message || STATES[state].kind === "error";
+  const isTrouble = repaired + rejected + unread > 0 || message || STATES[state][1] === "error";
   const wanted = byId("state").value;
   if (number <= page.cleared || (byId("trouble").checked && !isTrouble)) return false;
   if (wanted && wanted !== (open ? "open" : state)) return false;
   const { id, model, api, route, dialect, words } = exchange;
-  const said = [id, model, api, route, dialect, message, words, STATES[state].label, ...names, ...Object.keys(codes)];
+  const said = [id, model, api, route, dialect, message, words, STATES[state][0], ...names, ...Object.keys(codes)];
   const text = said.join("\n").toLowerCase();
   return byId("find").value.toLowerCase().split(/\s+/).every((word) => text.includes(word));
 }
@@ -58,10 +58,7 @@ function remove(number) {
   page.known.delete(number);
 }
 
-function notice(text) {
-  byId("notice").textContent = text;
-  byId("notice").hidden = !text;
-}
+const notice = (text) => Object.assign(byId("notice"), { textContent: text, hidden: !text });
 
 // Messages
 
@@ -114,8 +111,7 @@ function clear() {
 }
 
 function showConnection(text, kind) {
-  if (byId("connection").textContent === text) return;
-  byId("connection").textContent = text;
+  if (byId("connection").textContent !== text) byId("connection").textContent = text;
   byId("connection").className = `badge ${kind}`;
 }
 
@@ -191,9 +187,8 @@ async function look(then = () => {}) {
 }
 
 export function startLive() {
-  for (const [state, { label, isEnd }] of Object.entries(STATES)) {
-    if (isEnd) byId("state").append(el("option", { value: state }, label));
-  }
+  const ends = Object.entries(STATES).slice(2);
+  byId("state").append(...ends.map(([state, [words]]) => el("option", { value: state }, words)));
   for (const id of ["find", "state", "trouble"]) byId(id).addEventListener("input", filter);
   byId("pause").addEventListener("click", pause);
   byId("clear").addEventListener("click", clear);

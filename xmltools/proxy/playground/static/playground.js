@@ -33,9 +33,7 @@ function settle(error) {
   byId("progress").hidden = true;
   setBusy(false);
   document.body.classList.toggle("stale", error !== null);
-  const alert = byId("error");
-  alert.hidden = error === null;
-  alert.textContent = visible(error?.message ?? "");
+  const alert = Object.assign(byId("error"), { hidden: !error, textContent: visible(error?.message ?? "") });
   const field = ["text", "tools"].find((name) => name === error?.field);
   if (field) byId(field).after(alert);
   else document.querySelector(".output").prepend(alert);
@@ -96,10 +94,8 @@ async function analyse() {
   play(false);
   page.tried = 0;
   page.view.take(text, answer);
-  byId("slider").max = answer.steps.count + 1;
-  byId("slider").value = answer.steps.count + 1;
-  byId("verdict").textContent = CUTS;
-  byId("verdict").className = "dim";
+  Object.assign(byId("slider"), { max: answer.steps.count + 1, value: answer.steps.count + 1 });
+  Object.assign(byId("verdict"), { textContent: CUTS, className: "dim" });
   summarise(answer.reading);
   tellDialect(answer.reading);
   showPrompt(answer.prompt);

@@ -115,14 +115,14 @@ function stateAt(steps, length, position) {
 }
 
 function tell(state, { kind, name, path, text }) {
-  const known = state.open?.arguments;
+  const { parts, open } = state;
   const said = { TextDelta: "text", ReasoningDelta: "reasoning" }[kind];
-  if (said && state.parts.at(-1)?.kind !== said) state.parts.push({ kind: said, text: "" });
-  if (said) state.parts.at(-1).text += text;
+  if (said && parts.at(-1)?.kind !== said) parts.push({ kind: said, text: "" });
+  if (said) parts.at(-1).text += text;
   else if (kind === "CallStarted") state.open = { name, arguments: new Map() };
-  else if (kind === "ArgumentDelta") known.set(path, (known.get(path) ?? "") + text);
+  else if (kind === "ArgumentDelta") open.arguments.set(path, (open.arguments.get(path) ?? "") + text);
   else if (kind === "CallCompleted" || kind === "CallFailed") {
-    state.parts.push({ block: state.blocks });
+    parts.push({ block: state.blocks });
     state.blocks += 1;
     state.open = null;
   }

@@ -3,9 +3,9 @@
 
 (() => {
   const KEY = "xmltools-theme";
-  const root = document.documentElement;
+  const { dataset } = document.documentElement;
   const system = matchMedia("(prefers-color-scheme: dark)");
-  const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : system.matches);
+  const isDark = () => (dataset.theme ? dataset.theme === "dark" : system.matches);
 
   // Storage may be forbidden: then the choice lasts as long as the page.
   function attempt(action) {
@@ -17,14 +17,14 @@
   }
 
   const stored = attempt((storage) => storage.getItem(KEY));
-  if (stored === "dark" || stored === "light") root.dataset.theme = stored;
+  if (stored === "dark" || stored === "light") dataset.theme = stored;
 
   document.addEventListener("DOMContentLoaded", () => {
     const button = document.getElementById("theme");
     const show = () => button.setAttribute("aria-pressed", String(isDark()));
     button.addEventListener("click", () => {
-      root.dataset.theme = isDark() ? "light" : "dark";
-      attempt((storage) => storage.setItem(KEY, root.dataset.theme));
+      dataset.theme = isDark() ? "light" : "dark";
+      attempt((storage) => storage.setItem(KEY, dataset.theme));
       show();
     });
     system.addEventListener("change", show);
