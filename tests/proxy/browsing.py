@@ -6,7 +6,10 @@ import shutil
 from typing import Any
 from urllib.parse import urlsplit
 
-__all__ = ["CHROMIUM", "HIDDEN", "TAKEN", "Visit", "assert_fits", "assert_named", "assert_untouched", "settled"]
+__all__ = [
+    *("CHROMIUM", "HIDDEN", "TAKEN", "Visit", "assert_fits", "assert_named", "assert_untouched"),
+    *("reads", "says", "settled"),
+]
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 FLAGS = ["--no-sandbox", "--disable-dev-shm-usage"]
@@ -59,6 +62,20 @@ class Visit:
         """Close all pages."""
         for context in self._contexts:
             context.close()
+
+
+def says(page: Any, selector: str, text: str, **more: Any) -> None:
+    """Wait until an element has a text in it."""
+    from playwright.sync_api import expect
+
+    expect(page.locator(selector)).to_contain_text(text, **more)
+
+
+def reads(page: Any, selector: str, text: Any, **more: Any) -> None:
+    """Wait until an element has a text, and nothing else."""
+    from playwright.sync_api import expect
+
+    expect(page.locator(selector)).to_have_text(text, use_inner_text=False, **more)
 
 
 def settled(page: Any) -> None:

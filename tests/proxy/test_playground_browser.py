@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import pytest
 from starlette.applications import Starlette
 
-from proxy.browsing import HIDDEN, TAKEN, assert_fits, assert_named, assert_untouched, settled
+from proxy.browsing import HIDDEN, TAKEN, assert_fits, assert_named, assert_untouched, reads, says, settled
 from proxy.running import running
 from xmltools import dialects
 from xmltools.dialects import named
@@ -80,7 +80,7 @@ def fill(page, text, tools=(ADD,)):
     page.fill("#tools", json.dumps(list(tools)) if tools else "")
     page.fill("#text", text)
     settled(page)
-    expect(page.locator("#source")).to_have_text(re.compile(re.escape(text[:20])), use_inner_text=False)
+    reads(page, "#source", re.compile(re.escape(text[:20])))
 
 
 def source(page, kind=""):
@@ -91,14 +91,14 @@ def source(page, kind=""):
 def sums(page, calls, repairs, errors):
     """Wait for the badges, and nothing on its way."""
     settled(page)
-    expect(page.locator("#summary")).to_have_text(f"{calls}{repairs}{errors}")
+    reads(page, "#summary", f"{calls}{repairs}{errors}")
 
 
 def slide(page, position):
     page.locator("#slider").fill(str(position))
     total = page.locator("#slider").get_attribute("max")
     place = "End of the stream" if position >= int(total) else f"After {position:,} of"
-    expect(page.locator("#position")).to_contain_text(place)
+    says(page, "#position", place)
 
 
 def choose(page, name, value):
@@ -160,9 +160,9 @@ def test_a_text_is_shown_as_coloured_spans_that_tile_it_with_all_that_came_of_it
     )
     assert source(page, "error") == WRONG
     page.fill("#text", "")
-    expect(page.locator("#source")).to_contain_text("Nothing here yet")
+    says(page, "#source", "Nothing here yet")
     page.locator("#text").press_sequentially("<tool><tool_name>x</tool_name></tool>")
-    expect(page.locator("#result article.error")).to_contain_text("unknown_tool")
+    says(page, "#result article.error", "unknown_tool")
 
 
 def test_every_example_can_be_chosen(visit):
@@ -171,7 +171,7 @@ def test_every_example_can_be_chosen(visit):
         page.select_option("#example", label=option.text_content())
         settled(page)
         expect(page.locator("#about")).not_to_be_empty()
-        expect(page.locator("#source")).to_have_text(page.input_value("#text"), use_inner_text=False)
+        reads(page, "#source", page.input_value("#text"))
 
 
 def test_a_call_in_another_notation_is_marked_and_told_of(visit):
@@ -195,7 +195,7 @@ def test_the_dialect_of_a_text_is_detected_or_chosen(visit):
     page = visit.open()
     found = page.locator("#dialect-found")
     expect(found).to_contain_text("Detected forge (1 call). A call: <tool>")
-    expect(page.locator("#dialect option")).to_have_text(["detect", *(dialect.name for dialect in dialects.all())])
+    reads(page, "#dialect option", ["detect", *(dialect.name for dialect in dialects.all())])
     fill(page, OTHER)
     expect(found).to_contain_text(
         "Detected qwen3_coder (1 call); others that find calls here: mimo (1 call), seed_oss (1 call). "
@@ -206,16 +206,16 @@ def test_the_dialect_of_a_text_is_detected_or_chosen(visit):
     assert source(page, "call") == OTHER[OTHER.index("<tool_call>") : OTHER.index("<|im")]
     assert source(page, "skipped") == "\n\n\n<|im_end|>"
     assert page.locator("#source .mark.repair").count() == 1
-    expect(page.locator("#result article.call td.value")).to_have_text(["5", "x & y"])
+    reads(page, "#result article.call td.value", ["5", "x & y"])
     choose(page, "dialect", "forge")
     sums(page, "0 calls", "0 repairs1 notice", "0 errors")
     expect(found).to_have_text(f"A call: {named('forge').example}")
     choose(page, "dialect", "qwen3_coder")
     sums(page, "1 call", "1 repair", "0 errors")
     page.click("#tab-prompt")
-    expect(page.locator("#prompt-text")).to_contain_text("<function=")
+    says(page, "#prompt-text", "<function=")
     choose(page, "dialect", "cohere")
-    expect(page.locator("#prompt-text")).to_contain_text("it is not known how they are written")
+    says(page, "#prompt-text", "it is not known how they are written")
     choose(page, "dialect", "hermes")
     fill(page, FOREIGN.replace("5", '"five"'))
     told = page.locator("#result article.error pre").text_content()
@@ -239,11 +239,11 @@ def test_a_stream_in_any_dialect_is_stepped_and_cut(visit):
             slide(page, position)
             assert source(page) == text
         page.click("#rechunk")
-        expect(page.locator("#verdict")).to_contain_text("nothing changed")
+        says(page, "#verdict", "nothing changed")
         parser = Parser(load_tools(tools), dialect=name)
         events = [*parser.feed(text), *parser.close()]
         page.click("#tab-events")
-        expect(page.locator("#events tbody")).to_contain_text("CallCompleted")
+        says(page, "#events tbody", "CallCompleted")
         skipped = sum(isinstance(event, Skipped) for event in events)
         assert page.locator("#events tbody tr", has_text="Skipped").count() == skipped, name
 
@@ -274,14 +274,14 @@ def test_the_slider_shows_what_a_parser_says_that_was_fed_so_far(visit):
     expect(explanation).to_have_text("Nothing is held back.")
     assert source(page, "held") == ""
     page.click("#play")  # from the beginning
-    expect(page.locator("#play")).to_have_text("Pause")
-    expect(page.locator("#play")).to_have_text("Play", timeout=20_000)
-    expect(page.locator("#position")).to_have_text("End of the stream.")
+    reads(page, "#play", "Pause")
+    reads(page, "#play", "Play", timeout=20_000)
+    reads(page, "#position", "End of the stream.")
     for time in (1, 2, 3):
         page.click("#rechunk")
-        expect(page.locator("#verdict")).to_contain_text("nothing changed")
+        says(page, "#verdict", "nothing changed")
         if time > 1:
-            expect(page.locator("#verdict")).to_contain_text(f"{time} cuttings tried")
+            says(page, "#verdict", f"{time} cuttings tried")
         assert page.locator("#source .cut").count() > 0
         assert source(page) == TEXT
     fill(page, "a line of prose\n" * 200)  # the place that the stream has come to is in sight
@@ -332,7 +332,7 @@ def test_what_is_older_than_the_text_is_dimmed_until_the_answer_is_there(visit, 
         expect(progress).to_have_text(
             f"Analysing {len(TEXT) + 1} characters in the background. What is shown below is older."
         )  # the picture in it counts as two
-        expect(page.locator("#summary")).to_contain_text("1 call0 repairs")
+        says(page, "#summary", "1 call0 repairs")
     sums(page, "0 calls", "0 repairs", "1 error")
     opacity(page, "1")
     expect(progress).to_be_hidden()
@@ -352,10 +352,10 @@ def test_a_large_text_is_analysed_in_the_background_and_the_page_goes_on(visit, 
     settled(page)
     with site.held():
         paste(page, text)
-        expect(page.locator("#progress")).to_contain_text(f"Analysing {len(text):,} characters in the background")
+        says(page, "#progress", f"Analysing {len(text):,} characters in the background")
     settled(page)
     expect(page.locator("#progress")).to_be_hidden()
-    expect(page.locator("#source .gap")).to_contain_text("characters before this are not shown")
+    says(page, "#source .gap", "characters before this are not shown")
     assert len(source(page)) == 40_000
     slide(page, 0)
     page.locator("#slider").fill("10000")  # of steps with several characters
@@ -378,7 +378,7 @@ def test_a_mark_that_is_far_away_is_found(visit):
     expect(page.locator("#mark-1")).to_have_count(0)
     page.locator("#note-1 a").click()
     expect(page.locator("#mark-1")).to_be_focused()
-    expect(page.locator("#source .gap")).to_contain_text("characters after this are not shown")
+    says(page, "#source .gap", "characters after this are not shown")
 
 
 def test_the_dialect_is_kept_and_chooses_the_examples(visit):
@@ -389,12 +389,12 @@ def test_the_dialect_is_kept_and_chooses_the_examples(visit):
     found = options.all_text_contents()
     assert 1 < len(found) < count
     page.reload()
-    expect(page.locator("#summary")).to_contain_text("1 call")
+    says(page, "#summary", "1 call")
     assert page.input_value("#dialect") == "hermes"
     assert options.all_text_contents() == found
-    expect(page.locator("#source")).to_contain_text("<tool_call>")
+    says(page, "#source", "<tool_call>")
     page.click("#tab-prompt")
-    expect(page.locator("#prompt-text")).to_contain_text("<tool_call>")
+    says(page, "#prompt-text", "<tool_call>")
     page.select_option("#dialect", "detect")
     assert options.count() == count
 
@@ -412,7 +412,7 @@ def test_hostile_text_is_shown_as_text_everywhere(visit):
     for tab in TABS:
         page.click(f"#tab-{tab}")
     page.click("#rechunk")
-    expect(page.locator("#verdict")).to_contain_text("nothing changed")
+    says(page, "#verdict", "nothing changed")
     for position in range(0, len(hostile), 40):
         slide(page, position)
     assert_untouched(page)
@@ -488,7 +488,7 @@ def test_everything_can_be_done_with_the_keyboard_and_has_a_name(visit):
     tab_to(page, "text")
     page.keyboard.press("Control+A")
     page.keyboard.type("a <b <think>c</think>")
-    expect(page.locator("#source")).to_have_text("a <b <think>c</think>", use_inner_text=False)
+    reads(page, "#source", "a <b <think>c</think>")
     settled(page)
     tab_to(page, "dialect")
     page.keyboard.press("ArrowDown")
@@ -506,7 +506,7 @@ def test_everything_can_be_done_with_the_keyboard_and_has_a_name(visit):
         assert source(page, "held") == ("<" if "3" in place else "")
     tab_to(page, "rechunk")
     page.keyboard.press("Enter")
-    expect(page.locator("#verdict")).to_contain_text("nothing changed")
+    says(page, "#verdict", "nothing changed")
     tab_to(page, "tab-result")
     for tab in TABS:
         page.keyboard.press("ArrowRight")
@@ -535,5 +535,5 @@ def test_it_fits_every_window_and_at_390_pixels_the_result_comes_before_explanat
 
 def test_where_the_live_view_is_off_a_page_says_how_to_turn_it_on(visit):
     page = visit.open("/live")
-    expect(page.locator("main")).to_contain_text("xmltools serve --live")
+    says(page, "main", "xmltools serve --live")
     visit.forgive("404")
