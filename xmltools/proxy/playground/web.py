@@ -85,8 +85,12 @@ class _Guarded:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        has_begun = False
+
         async def guarded(message: Message) -> None:
+            nonlocal has_begun
             if message["type"] == "http.response.start":
+                has_begun = True
                 headers = MutableHeaders(scope=message)
                 headers.update(_HEADERS)
                 # A browser asks for files anew, by their tag: after an update no page is made of old and new ones.
@@ -99,7 +103,9 @@ class _Guarded:
             await self._app(scope, receive, guarded)
         except ClientDisconnect:
             await Response(status_code=499)(scope, receive, guarded)
-        except (HTTPException, XMLToolsError) as error:  # such as a file that there is not: nothing has been sent yet
+        except (HTTPException, XMLToolsError) as error:  # such as a file that there is not
+            if has_begun:
+                raise
             told = {"message": getattr(error, "detail", str(error)), "field": getattr(error, "field", None)}
             answer = _json({"error": told}, getattr(error, "status_code", 400))
             await answer(scope, receive, guarded)

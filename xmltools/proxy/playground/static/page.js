@@ -28,6 +28,8 @@ for (const [at, tab] of tabs.entries()) {
   });
 }
 
+if (tabs.length) showTab(tabs[0]);
+
 // These links are no places in the history. A mark may be too far away to be on the page, a note in a hidden tab.
 document.addEventListener("click", (event) => {
   const link = event.target.closest("a[href^='#mark-'], a[href^='#note-']");

@@ -7,8 +7,8 @@ const PARTS = 200; // texts, calls and errors
 
 function tableOf(className, names, rows, caption) {
   const head = el("tr", {}, names.map((name) => el("th", { scope: "col" }, name)));
-  const title = el("caption", { class: "unseen" }, caption);
-  return el("table", { class: className }, title, el("thead", {}, head), el("tbody", {}, ...rows));
+  const parts = [el("thead", {}, head), el("tbody", {}, ...rows)];
+  return el("table", { class: className, "aria-label": caption }, parts);
 }
 
 function row({ path, type, value }) {
