@@ -6,10 +6,17 @@ import shutil
 from typing import Any
 from urllib.parse import urlsplit
 
-__all__ = ["CHROMIUM", "Visit", "settled"]
+__all__ = [
+    *("CHROMIUM", "HIDDEN", "TAKEN", "Visit", "assert_fits", "assert_named", "assert_untouched"),
+    *("reads", "says", "settled"),
+]
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 FLAGS = ["--no-sandbox", "--disable-dev-shm-usage"]
+TAKEN = "<img src=x onerror=\"document.title='taken'\">"
+"""Text that takes over a page which reads it as HTML."""
+HIDDEN = {"\u202e": "⟨U+202E⟩", "\x1b": "␛"}
+"""Signs that turn or hide text, and how pages show them."""
 
 
 class Visit:
@@ -57,8 +64,44 @@ class Visit:
             context.close()
 
 
+def says(page: Any, selector: str, text: str, **more: Any) -> None:
+    """Wait until an element has a text in it."""
+    from playwright.sync_api import expect
+
+    expect(page.locator(selector)).to_contain_text(text, **more)
+
+
+def reads(page: Any, selector: str, text: Any, **more: Any) -> None:
+    """Wait until an element has a text, and nothing else."""
+    from playwright.sync_api import expect
+
+    expect(page.locator(selector)).to_have_text(text, use_inner_text=False, **more)
+
+
 def settled(page: Any) -> None:
     """Wait until no answer is on its way to the playground and no pause in typing is waited for."""
     from playwright.sync_api import expect
 
     expect(page.locator(".output")).to_have_attribute("aria-busy", "false", timeout=20_000)
+
+
+def assert_named(page: Any) -> None:
+    """Every control has a name."""
+    for control in page.locator("button, input, select, textarea, a, [role=tabpanel], pre[tabindex]").all():
+        name = control.evaluate(
+            """e => e.getAttribute("aria-label")
+                || document.getElementById(e.getAttribute("aria-labelledby"))?.textContent
+                || [...(e.labels ?? [])].map((label) => label.textContent).join("") || e.textContent"""
+        )
+        assert name.strip(), control.evaluate("e => e.outerHTML")
+
+
+def assert_fits(page: Any) -> None:
+    """Nothing stands out of the window."""
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def assert_untouched(page: Any) -> None:
+    """Nothing that was shown became markup, or ran."""
+    assert page.locator("main img, main script, main b").count() == 0
+    assert page.title().endswith(" · xmltools")

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import pytest
 from starlette.applications import Starlette
 
-from proxy.browsing import settled
+from proxy.browsing import HIDDEN, TAKEN, assert_fits, assert_named, assert_untouched, reads, says, settled
 from proxy.running import running
 from xmltools import dialects
 from xmltools.dialects import named
@@ -30,25 +30,25 @@ ADD = {
         "required": ["a"],
     },
 }
+TOOLS = load_tools([ADD])
 TEXT = (
     "Hi \U0001f600 <b>.\n<think>hm</think>\n"
     "<tool><tool_name>add</tool_name><arguments><a>+5</a><note>x & y</note></arguments></tool> <to"
 )
+BLOCK = TEXT[TEXT.index("<tool>") : TEXT.index("</tool>") + 7]
 FOREIGN = '<tool_call>{"name": "add", "arguments": {"a": 5}}</tool_call>'
 WRONG = "<tool><tool_name>add</tool_name><arguments><a>five</a></arguments></tool>"
-HOSTILE = (
-    "<img src=x onerror=\"document.title='taken'\"></script><script>document.title='taken'</script>\n"
-    "<tool><tool_name>add</tool_name><arguments><a>1</a><note><img src=x onerror=\"document.title='taken'\">"
-    "</note></arguments></tool>"
-    "<tool><tool_name><b>x</b></tool_name></tool>\u202e\x1b[31m"
+OTHER = (
+    "<think>\nhm\n</think>\n\nAdding.\n<tool_call>\n<function=add>\n<parameter=a>\n+5\n</parameter>\n"
+    "<parameter=note>\nx & y\n</parameter>\n</function>\n</tool_call><|im_end|>"
 )
+TABS = ("prompt", "grammar", "events", "result")
 
 
 class Site:
     """The server, whose analyses can be held back."""
 
     def __init__(self):
-        self.url = ""
         self._app = Starlette(routes=routes())
         self._free = threading.Event()
         self._free.set()
@@ -79,9 +79,8 @@ def fill(page, text, tools=(ADD,)):
     """Put text and tools into the fields, and wait until the page shows what came of them."""
     page.fill("#tools", json.dumps(list(tools)) if tools else "")
     page.fill("#text", text)
-    page.click("#analyse")
     settled(page)
-    expect(page.locator("#source")).to_have_text(re.compile(re.escape(text[:20])), use_inner_text=False)
+    reads(page, "#source", re.compile(re.escape(text[:20])))
 
 
 def source(page, kind=""):
@@ -89,22 +88,81 @@ def source(page, kind=""):
     return "".join(page.locator(f"#source .piece{kind and '.' + kind}").all_text_contents())
 
 
+def sums(page, calls, repairs, errors):
+    """Wait for the badges, and nothing on its way."""
+    settled(page)
+    reads(page, "#summary", f"{calls}{repairs}{errors}")
+
+
 def slide(page, position):
     page.locator("#slider").fill(str(position))
     total = page.locator("#slider").get_attribute("max")
-    place = "end of the stream" if position >= int(total) else f"after {position:,} of"
-    expect(page.locator("#position")).to_contain_text(place)
+    place = "End of the stream" if position >= int(total) else f"After {position:,} of"
+    says(page, "#position", place)
 
 
-def background(page):
-    return page.evaluate("getComputedStyle(document.body).backgroundColor")
+def choose(page, name, value):
+    page.select_option(f"#{name}", value)
+    settled(page)
 
 
-def test_the_page_opens_with_an_example(visit):
+def paste(page, text):
+    """Put a long text into the field as pasting does: a browser types it for seconds."""
+    page.locator("#text").evaluate(
+        """(field, text) => {
+            field.value = text;
+            field.dispatchEvent(new InputEvent("input", { bubbles: true }));
+        }""",
+        text,
+    )
+
+
+def test_a_text_is_shown_as_coloured_spans_that_tile_it_with_all_that_came_of_it(visit):
     page = visit.open()
-    expect(page.locator("#summary")).to_have_text("1 call0 repairs0 errors")
+    sums(page, "1 call", "0 repairs", "0 errors")
     assert "clamp" in source(page, "call")
-    assert page.title() == "Playground · xmltools"
+    fill(page, TEXT)
+    sums(page, "1 call", "2 repairs", "0 errors")
+    assert source(page) == TEXT
+    assert (source(page, "reasoning"), source(page, "call")) == ("<think>hm</think>", BLOCK)
+    assert page.locator("#source .mark.repair").all_text_contents() == ["<a>", "&"]
+    row = page.locator("#result article.call tbody tr").first
+    expect(row.locator("th, td")).to_have_text(["a", "integer", "5"])
+
+    page.click("#tab-prompt")
+    prompt, grammar = page.locator("#prompt pre"), page.locator("#grammar pre")
+    expect(prompt).to_have_text(render_instructions(TOOLS), use_inner_text=False)
+    choose(page, "style", "compact")
+    expect(prompt).to_have_text(render_instructions(TOOLS, style="compact"), use_inner_text=False)
+    page.locator("#source .mark").nth(1).click()  # a mark leads to its note, and back
+    expect(page.locator("#note-1")).to_be_focused()
+    expect(page.locator("#result")).to_be_visible()
+    page.locator("#note-1 a").click()
+    expect(page.locator("#mark-1")).to_be_focused()
+    page.click("#tab-grammar")
+    expect(grammar).to_contain_text("::=")
+    choose(page, "format", "relaxng")
+    expect(grammar).to_contain_text("<grammar")
+    page.click("#tab-events")
+    events = page.locator("#events tbody tr")
+    expect(events.first).to_contain_text("TextDelta")
+    expect(events.first).to_contain_text("Hi \U0001f600 <b>.")  # a run of events is one line
+
+    page.check("#strict")
+    sums(page, "0 calls", "0 repairs", "1 error")
+    page.uncheck("#strict")
+    page.fill("#reasoning_tags", "ponder")
+    expect(page.locator("#source .piece.reasoning")).to_have_count(0)
+    sums(page, "1 call", "2 repairs", "0 errors")
+    fill(page, WRONG)
+    assert page.locator("#result article.error pre").text_content() == render_retry(
+        parse(WRONG, TOOLS).errors[0], TOOLS
+    )
+    assert source(page, "error") == WRONG
+    page.fill("#text", "")
+    says(page, "#source", "Nothing here yet")
+    page.locator("#text").press_sequentially("<tool><tool_name>x</tool_name></tool>")
+    says(page, "#result article.error", "unknown_tool")
 
 
 def test_every_example_can_be_chosen(visit):
@@ -113,133 +171,88 @@ def test_every_example_can_be_chosen(visit):
         page.select_option("#example", label=option.text_content())
         settled(page)
         expect(page.locator("#about")).not_to_be_empty()
-        expect(page.locator("#source")).to_have_text(page.input_value("#text"), use_inner_text=False)
-
-
-def test_pasted_text_is_shown_as_coloured_spans_that_tile_it(visit):
-    page = visit.open()
-    fill(page, TEXT)
-    assert source(page) == TEXT
-    assert source(page, "reasoning") == "<think>hm</think>"
-    assert source(page, "call") == TEXT[TEXT.index("<tool>") : TEXT.index("</tool>") + 7]
-    assert page.locator("#source .mark.repair").all_text_contents() == ["<a>", "&"]
-    expect(page.locator("#summary")).to_have_text("1 call2 repairs0 errors")
-    row = page.locator("#result article.call tbody tr").first
-    expect(row.locator("th, td")).to_have_text(["a", "integer", "5"])
+        reads(page, "#source", page.input_value("#text"))
 
 
 def test_a_call_in_another_notation_is_marked_and_told_of(visit):
     page = visit.open()
     page.select_option("#dialect", "forge")
     fill(page, f"One.\n{FOREIGN}\nTwo.")
-    expect(page.locator("#summary")).to_have_text("0 calls0 repairs1 notice0 errors")
+    sums(page, "0 calls", "0 repairs1 notice", "0 errors")
     assert page.locator("#source .mark.notice").all_text_contents() == ["<tool_call>"]
     notice = page.locator("#result article.notice")
     expect(notice).to_contain_text("a call of 'add' in another notation (hermes) stayed text line 2, column 1")
     notice.locator("summary").click()
-    (told,) = parse(FOREIGN, load_tools([ADD])).notices
-    assert notice.locator("pre").text_content() == render_retry(told, load_tools([ADD]))
+    (told,) = parse(FOREIGN, TOOLS).notices
+    assert notice.locator("pre").text_content() == render_retry(told, TOOLS)
     notice.locator("a.place").click()
     expect(page.locator("#source .mark.notice")).to_be_in_viewport()
     slide(page, 10)
     expect(notice).to_have_count(0)
 
 
-OTHER = (
-    "<think>\nhm\n</think>\n\nAdding.\n<tool_call>\n<function=add>\n<parameter=a>\n+5\n</parameter>\n"
-    "<parameter=note>\nx & y\n</parameter>\n</function>\n</tool_call><|im_end|>"
-)
-
-
-def test_the_dialect_of_a_pasted_text_is_detected(visit):
+def test_the_dialect_of_a_text_is_detected_or_chosen(visit):
     page = visit.open()
     found = page.locator("#dialect-found")
     expect(found).to_contain_text("Detected forge (1 call). A call: <tool>")
+    reads(page, "#dialect option", ["detect", *(dialect.name for dialect in dialects.all())])
     fill(page, OTHER)
     expect(found).to_contain_text(
         "Detected qwen3_coder (1 call); others that find calls here: mimo (1 call), seed_oss (1 call). "
         "A call: <tool_call>"
     )
-    expect(page.locator("#summary")).to_have_text("1 call1 repair0 errors")
-    assert source(page) == OTHER
-    assert source(page, "reasoning") == "<think>\nhm\n</think>"
+    sums(page, "1 call", "1 repair", "0 errors")
+    assert (source(page), source(page, "reasoning")) == (OTHER, "<think>\nhm\n</think>")
     assert source(page, "call") == OTHER[OTHER.index("<tool_call>") : OTHER.index("<|im")]
     assert source(page, "skipped") == "\n\n\n<|im_end|>"
     assert page.locator("#source .mark.repair").count() == 1
-    expect(page.locator("#result article.call td.value")).to_have_text(["5", "x & y"])
+    reads(page, "#result article.call td.value", ["5", "x & y"])
+    choose(page, "dialect", "forge")
+    sums(page, "0 calls", "0 repairs1 notice", "0 errors")
+    expect(found).to_have_text(f"A call: {named('forge').example}")
+    choose(page, "dialect", "qwen3_coder")
+    sums(page, "1 call", "1 repair", "0 errors")
+    page.click("#tab-prompt")
+    says(page, "#prompt-text", "<function=")
+    choose(page, "dialect", "cohere")
+    says(page, "#prompt-text", "it is not known how they are written")
+    choose(page, "dialect", "hermes")
+    fill(page, FOREIGN.replace("5", '"five"'))
+    told = page.locator("#result article.error pre").text_content()
+    assert told.endswith("</tool_call>") and '<tool_call>\n{"name": "add"' in told
+    choose(page, "dialect", "detect")
     fill(page, f"{FOREIGN}\n{FOREIGN}\n{OTHER}")
     expect(found).to_contain_text("Detected hermes (2 calls); others that find calls here: ")
     fill(page, "Just words.")
     expect(found).to_contain_text("No call detected: read as forge. A call: <tool>")
 
 
-def test_a_dialect_can_be_chosen(visit):
+def test_a_stream_in_any_dialect_is_stepped_and_cut(visit):
     page = visit.open()
-    names = ["detect", *(dialect.name for dialect in dialects.all())]
-    expect(page.locator("#dialect option")).to_have_text(names)
-    fill(page, OTHER)
-    page.select_option("#dialect", "forge")
-    settled(page)
-    expect(page.locator("#summary")).to_have_text("0 calls0 repairs1 notice0 errors")
-    expect(page.locator("#dialect-found")).to_have_text(f"A call: {named('forge').example}")
-    page.select_option("#dialect", "qwen3_coder")
-    settled(page)
-    expect(page.locator("#summary")).to_have_text("1 call1 repair0 errors")
-    page.click("#tab-prompt")
-    expect(page.locator("#prompt-text")).to_contain_text("<function=")
-    page.select_option("#dialect", "cohere")
-    settled(page)
-    expect(page.locator("#prompt-text")).to_contain_text("it is not known how they are written")
-    page.select_option("#dialect", "hermes")
-    fill(page, FOREIGN.replace("5", '"five"'))
-    told = page.locator("#result article.error pre").text_content()
-    assert told.endswith("</tool_call>") and '<tool_call>\n{"name": "add"' in told
-
-
-@pytest.mark.parametrize("name", [dialect.name for dialect in dialects.all()])
-def test_a_stream_in_any_dialect_is_stepped_and_cut(visit, name):
-    page = visit.open()
-    page.select_option("#dialect", name)
-    before = "" if named(name).is_bare else "Adding.\n"  # a call without a mark stands alone
-    text = f"{before}{named(name).example}\n"
     tools = [{"name": "get", "parameters": {"type": "object", "properties": {"n": {"type": "integer"}}}}]
-    fill(page, text, tools=tools)
-    for position in range(0, len(text) + 2, 9):
-        slide(page, position)
-        assert source(page) == text
-    page.click("#rechunk")
-    expect(page.locator("#verdict")).to_contain_text("nothing changed")
-    page.click("#tab-events")
-    expect(page.locator("#events tbody")).to_contain_text("CallCompleted")
-    parser = Parser(load_tools(tools), dialect=name)
-    events = [*parser.feed(text), *parser.close()]
-    assert page.locator("#events tbody tr", has_text="Skipped").count() == sum(isinstance(e, Skipped) for e in events)
-
-
-def test_typing_is_followed_without_a_button(visit):
-    page = visit.open()
-    page.fill("#text", "")
-    expect(page.locator("#source")).to_contain_text("Nothing here yet")
-    page.locator("#text").press_sequentially("<tool><tool_name>x</tool_name></tool>")
-    expect(page.locator("#summary")).to_contain_text("1 error")
-    expect(page.locator("#result article.error")).to_contain_text("unknown_tool")
-
-
-def test_an_error_shows_the_message_for_the_model(visit):
-    page = visit.open()
-    fill(page, WRONG)
-    tools = load_tools([ADD])
-    parser = Parser(tools)
-    [error] = [event.error for event in parser.feed(WRONG) if hasattr(event, "error")]
-    assert page.locator("#result article.error pre").text_content() == render_retry(error, tools)
-    assert source(page, "error") == WRONG
+    for name in (dialect.name for dialect in dialects.all()):
+        page.select_option("#dialect", name)
+        before = "" if named(name).is_bare else "Adding.\n"  # a call without a mark stands alone
+        text = f"{before}{named(name).example}\n"
+        fill(page, text, tools=tools)
+        for position in range(0, len(text) + 2, 19):
+            slide(page, position)
+            assert source(page) == text
+        page.click("#rechunk")
+        says(page, "#verdict", "nothing changed")
+        parser = Parser(load_tools(tools), dialect=name)
+        events = [*parser.feed(text), *parser.close()]
+        page.click("#tab-events")
+        says(page, "#events tbody", "CallCompleted")
+        skipped = sum(isinstance(event, Skipped) for event in events)
+        assert page.locator("#events tbody tr", has_text="Skipped").count() == skipped, name
 
 
 def test_the_slider_shows_what_a_parser_says_that_was_fed_so_far(visit):
     page = visit.open()
     fill(page, TEXT)
     for position in [*range(0, len(TEXT) + 1, 7), TEXT.index("<think") + 3, TEXT.index("</tool>") + 3]:
-        parser = Parser(load_tools([ADD]))
+        parser = Parser(TOOLS)
         events = [event for sign in TEXT[:position] for event in parser.feed(sign)]
         covered = max([event.span[1] for event in events if hasattr(event, "span")], default=0)
         calls = [type(event) for event in events if not isinstance(event, TextDelta | ReasoningDelta)]
@@ -249,86 +262,44 @@ def test_the_slider_shows_what_a_parser_says_that_was_fed_so_far(visit):
         assert source(page, "open" if is_open else "held") == TEXT[covered:position]
         assert source(page, "held" if is_open else "open") == ""
         assert source(page) == TEXT
-
-
-def test_a_call_is_shown_while_it_is_written(visit):
-    page = visit.open()
-    fill(page, TEXT)
     slide(page, TEXT.index("& y"))
-    call = page.locator("#result article.call.open")
+    call, explanation = page.locator("#result article.call.open"), page.locator("#explanation")
     expect(call.locator("tbody tr")).to_have_count(2)
     assert call.locator("td.value").all_text_contents() == ["+5", "x "]
-    expect(page.locator("#explanation")).to_contain_text("Inside a call of add")
+    expect(explanation).to_contain_text("Inside a call of add")
     slide(page, len(TEXT))
-    expect(page.locator("#explanation")).to_contain_text("Held back: 3 characters")
+    expect(explanation).to_contain_text("Characters held back, that may still become markup: 3.")
     assert source(page, "held") == "<to"
     slide(page, len(TEXT) + 1)
-    expect(page.locator("#explanation")).to_contain_text("nothing is held back")
+    expect(explanation).to_have_text("Nothing is held back.")
     assert source(page, "held") == ""
-
-
-def test_the_place_that_the_stream_has_come_to_is_in_sight(visit):
-    page = visit.open()
-    fill(page, "a line of prose\n" * 200)
+    page.click("#play")  # from the beginning
+    reads(page, "#play", "Pause")
+    reads(page, "#play", "Play", timeout=20_000)
+    reads(page, "#position", "End of the stream.")
+    for time in (1, 2, 3):
+        page.click("#rechunk")
+        says(page, "#verdict", "nothing changed")
+        if time > 1:
+            says(page, "#verdict", f"{time} cuttings tried")
+        assert page.locator("#source .cut").count() > 0
+        assert source(page) == TEXT
+    fill(page, "a line of prose\n" * 200)  # the place that the stream has come to is in sight
     for position in (3000, 40, 1600):
         slide(page, position)
         head, box = (
             page.locator(f"#source{inner}").evaluate("e => [e.getClientRects()[0].top, e.getClientRects()[0].bottom]")
             for inner in (" .future", "")
         )
-        assert box[0] <= head[0]
-        assert head[1] <= box[1]
+        assert box[0] <= head[0] and head[1] <= box[1]
 
 
-def test_playing_ends_at_the_end(visit):
-    page = visit.open()
-    fill(page, TEXT)
-    page.click("#play")
-    expect(page.locator("#position")).to_have_text("end of the stream", timeout=20_000)
-    expect(page.locator("#play")).to_have_text("Play")
+def opacity(page, value):
+    for panel in page.locator(".output > .panel").all():
+        expect(panel).to_have_css("opacity", value)
 
 
-def test_cutting_at_random_changes_nothing_but_the_ticks(visit):
-    page = visit.open()
-    fill(page, TEXT)
-    for time in (1, 2, 3):
-        page.click("#rechunk")
-        expect(page.locator("#verdict")).to_contain_text("nothing changed")
-        if time > 1:
-            expect(page.locator("#verdict")).to_contain_text(f"{time} cuttings tried")
-        assert page.locator("#source .cut").count() > 0
-        assert source(page) == TEXT
-
-
-def test_options_change_the_reading(visit):
-    page = visit.open()
-    fill(page, TEXT)
-    page.check("#strict")
-    settled(page)
-    expect(page.locator("#summary")).to_have_text("0 calls0 repairs1 error")
-    page.uncheck("#strict")
-    page.fill("#reasoning_tags", "ponder")
-    expect(page.locator("#source .piece.reasoning")).to_have_count(0)
-    expect(page.locator("#summary")).to_contain_text("1 call")
-
-
-def test_prompt_and_grammar_are_shown_as_chosen(visit):
-    page = visit.open()
-    fill(page, TEXT)
-    tools = load_tools([ADD])
-    page.click("#tab-prompt")
-    expect(page.locator("#prompt pre")).to_have_text(render_instructions(tools), use_inner_text=False)
-    page.select_option("#style", "compact")
-    expect(page.locator("#prompt pre")).to_have_text(render_instructions(tools, style="compact"), use_inner_text=False)
-    page.click("#tab-grammar")
-    expect(page.locator("#grammar pre")).to_contain_text("::=")
-    page.select_option("#format", "relaxng")
-    expect(page.locator("#grammar pre")).to_contain_text("<grammar")
-    page.click("#tab-events")
-    expect(page.locator("#events tbody tr").first).to_contain_text("TextDelta")
-
-
-def test_wrong_tools_are_told_at_their_field_and_forgotten_when_mended(visit):
+def test_what_is_wrong_is_told_at_its_field_and_forgotten_when_mended(visit):
     page = visit.open()
     page.fill("#tools", "[{]")
     alert = page.get_by_role("alert")
@@ -336,59 +307,35 @@ def test_wrong_tools_are_told_at_their_field_and_forgotten_when_mended(visit):
     expect(page.locator("#tools[aria-invalid] + #error")).to_have_count(1)
     page.fill("#tools", "")
     expect(alert).to_have_count(0)
-    assert {complaint for complaint in visit.complaints if "400" not in complaint} == set()
-    visit.complaints.clear()  # the browser reports answers with the status 400 itself
-
-
-def paste(page, text):
-    """Put a long text into the field as pasting does: a browser types it for seconds. Returns what the page says."""
-    return page.evaluate(
-        """text => {
-            const field = document.getElementById("text");
-            field.value = text;
-            field.dispatchEvent(new InputEvent("input", { bubbles: true }));
-            return document.getElementById("progress").textContent;
-        }""",
-        text,
-    )
-
-
-def test_a_text_that_is_too_large_is_refused_in_a_sentence_without_a_request(visit):
-    page = visit.open()
     asked = len(visit.requests)
     paste(page, "x" * 1_100_000)
-    expect(page.get_by_role("alert")).to_have_text(
+    expect(alert).to_have_text(
         "The text has 1,100,000 characters, and no more than 1,048,576 characters are analysed: shorten it."
     )
-    expect(page.locator(".output > .panel").first).to_have_css("opacity", "0.5")
+    opacity(page, "0.5")
     assert len(visit.requests) == asked
     fill(page, TEXT)
-    expect(page.get_by_role("alert")).to_have_count(0)
-    expect(page.locator(".output > .panel").first).to_have_css("opacity", "1")
-
-
-def test_a_request_that_is_too_large_is_refused_in_a_sentence(visit):
-    page = visit.open()
+    expect(alert).to_have_count(0)
+    opacity(page, "1")
     paste(page, "é" * 600_000)
-    expect(page.get_by_role("alert")).to_contain_text("larger than 1,048,576 bytes")
-    visit.forgive("413")
+    expect(alert).to_contain_text("larger than 1,048,576 bytes")
+    for status in ("400", "413"):
+        visit.forgive(status)
 
 
 def test_what_is_older_than_the_text_is_dimmed_until_the_answer_is_there(visit, site):
     page = visit.open()
-    first, second = page.locator(".output > .panel").all()
+    progress = page.locator("#progress")
     with site.held():
         page.fill("#text", TEXT)
-        for panel in (first, second):
-            expect(panel).to_have_css("opacity", "0.5")
-        expect(page.locator("#progress")).to_have_text(
+        opacity(page, "0.5")
+        expect(progress).to_have_text(
             f"Analysing {len(TEXT) + 1} characters in the background. What is shown below is older."
         )  # the picture in it counts as two
-        expect(page.locator("#summary")).to_contain_text("1 call0 repairs")
-    expect(page.locator("#summary")).to_contain_text("1 error")
-    for panel in (first, second):
-        expect(panel).to_have_css("opacity", "1")
-    expect(page.locator("#progress")).to_be_hidden()
+        says(page, "#summary", "1 call0 repairs")
+    sums(page, "0 calls", "0 repairs", "1 error")
+    opacity(page, "1")
+    expect(progress).to_be_hidden()
 
 
 LARGE = {
@@ -404,13 +351,11 @@ def test_a_large_text_is_analysed_in_the_background_and_the_page_goes_on(visit, 
     page.fill("#tools", "")
     settled(page)
     with site.held():
-        waits = paste(page, text)
-        assert waits.startswith(f"Waiting for a pause in typing, to analyse {len(text):,} characters.")
-        progress = page.locator("#progress")
-        expect(progress).to_contain_text(f"Analysing {len(text):,} characters in the background")
+        paste(page, text)
+        says(page, "#progress", f"Analysing {len(text):,} characters in the background")
     settled(page)
-    expect(progress).to_be_hidden()
-    expect(page.locator("#source .gap")).to_contain_text("characters before this are not shown")
+    expect(page.locator("#progress")).to_be_hidden()
+    says(page, "#source .gap", "characters before this are not shown")
     assert len(source(page)) == 40_000
     slide(page, 0)
     page.locator("#slider").fill("10000")  # of steps with several characters
@@ -433,64 +378,48 @@ def test_a_mark_that_is_far_away_is_found(visit):
     expect(page.locator("#mark-1")).to_have_count(0)
     page.locator("#note-1 a").click()
     expect(page.locator("#mark-1")).to_be_focused()
-    expect(page.locator("#source .gap")).to_contain_text("characters after this are not shown")
-
-
-def test_at_390_pixels_the_result_comes_before_explanations(visit):
-    page = visit.open(width=390, height=844)
-    fill(page, TEXT)
-    tops = [page.locator(each).bounding_box()["y"] for each in ("#text", "#result", ".legend", "#tools", "#options")]
-    assert tops == sorted(tops)
-    assert tops[1] < 844
-    expect(page.locator("#text-hint")).to_be_hidden()
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    says(page, "#source .gap", "characters after this are not shown")
 
 
 def test_the_dialect_is_kept_and_chooses_the_examples(visit):
     page = visit.open()
-    count = page.locator("#example option").count()
-    page.select_option("#dialect", "hermes")
-    settled(page)
-    found = page.locator("#example option").all_text_contents()
+    options = page.locator("#example option")
+    count = options.count()
+    choose(page, "dialect", "hermes")
+    found = options.all_text_contents()
     assert 1 < len(found) < count
     page.reload()
-    expect(page.locator("#summary")).to_contain_text("1 call")
+    says(page, "#summary", "1 call")
     assert page.input_value("#dialect") == "hermes"
-    assert page.locator("#example option").all_text_contents() == found
-    expect(page.locator("#source")).to_contain_text("<tool_call>")
+    assert options.all_text_contents() == found
+    says(page, "#source", "<tool_call>")
     page.click("#tab-prompt")
-    expect(page.locator("#prompt-text")).to_contain_text("<tool_call>")
+    says(page, "#prompt-text", "<tool_call>")
     page.select_option("#dialect", "detect")
-    assert page.locator("#example option").count() == count
+    assert options.count() == count
 
 
 def test_hostile_text_is_shown_as_text_everywhere(visit):
     page = visit.open()
-    named = {"name": "<img src=x onerror=\"document.title='taken'\">", "description": "</pre><script>1</script>"}
-    fill(page, HOSTILE, [ADD, named])
-    shown = HOSTILE.replace("\u202e", "⟨U+202E⟩").replace("\x1b", "␛")
-    assert source(page) == shown
-    expect(page.locator("#result td.value").nth(1)).to_have_text("<img src=x onerror=\"document.title='taken'\">")
-    for tab in ("prompt", "grammar", "events", "result"):
+    hostile = (
+        f"{TAKEN}</script><script>document.title='taken'</script>\n"
+        f"<tool><tool_name>add</tool_name><arguments><a>1</a><note>{TAKEN}</note></arguments></tool>"
+        f"<tool><tool_name><b>x</b></tool_name></tool>{''.join(HIDDEN)}[31m"
+    )
+    fill(page, hostile, [ADD, {"name": TAKEN, "description": "</pre><script>1</script>"}])
+    assert source(page) == hostile.translate(str.maketrans(HIDDEN))
+    expect(page.locator("#result td.value").nth(1)).to_have_text(TAKEN)
+    for tab in TABS:
         page.click(f"#tab-{tab}")
     page.click("#rechunk")
-    settled(page)
-    expect(page.locator("#verdict")).to_contain_text("nothing changed")
-    for position in range(0, len(HOSTILE), 40):
+    says(page, "#verdict", "nothing changed")
+    for position in range(0, len(hostile), 40):
         slide(page, position)
-    assert page.locator("main img, main script, main b").count() == 0
-    assert page.title() == "Playground · xmltools"
+    assert_untouched(page)
 
 
-def test_a_mark_leads_to_its_note_and_back(visit):
-    page = visit.open()
-    fill(page, TEXT)
-    page.click("#tab-prompt")
-    page.locator("#source .mark").nth(1).click()
-    expect(page.locator("#note-1")).to_be_focused()
-    expect(page.locator("#result")).to_be_visible()
-    page.locator("#note-1 a").click()
-    expect(page.locator("#mark-1")).to_be_focused()
+def background(page):
+    return page.evaluate("getComputedStyle(document.body).backgroundColor")
 
 
 def test_dark_follows_the_system_and_the_switch_outlasts_a_reload(visit):
@@ -501,31 +430,13 @@ def test_dark_follows_the_system_and_the_switch_outlasts_a_reload(visit):
     switch.click()
     light = background(page)
     assert light != dark
-    assert light == background(visit.open(scheme="light"))
+    assert light == background(visit.open("/live", scheme="light"))
+    visit.forgive("404")
     page.reload()
     expect(switch).to_have_attribute("aria-pressed", "false")
     assert background(page) == light
     switch.click()
     assert background(page) == dark
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("kind", ["text", "skipped", "reasoning", "call", "mark.repair", "error", "mark.error"])
-def test_source_text_has_contrast_enough(visit, scheme, kind):
-    page = visit.open(scheme=scheme)
-    if kind == "skipped":
-        fill(page, OTHER)
-    else:
-        fill(page, TEXT + "\n" + WRONG)
-    ink, paper = page.locator(f"#source .piece.{kind}").first.evaluate(
-        """element => {
-            const transparent = "rgba(0, 0, 0, 0)";
-            let below = element;
-            while (getComputedStyle(below).backgroundColor === transparent) below = below.parentElement;
-            return [getComputedStyle(element).color, getComputedStyle(below).backgroundColor];
-        }"""
-    )
-    assert contrast(ink, paper) >= 4.5
 
 
 def contrast(one, other):
@@ -540,27 +451,44 @@ def contrast(one, other):
     return (bright + 0.05) / (dark + 0.05)
 
 
-def focused(page):
-    return page.evaluate("document.activeElement.id")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_source_text_has_contrast_enough(visit, scheme):
+    page = visit.open(scheme=scheme)
+    shown = {
+        OTHER: ["skipped"],
+        f"{TEXT}\n{WRONG}": ["text", "reasoning", "call", "mark.repair", "error", "mark.error"],
+    }
+    for text, kinds in shown.items():
+        fill(page, text)
+        for kind in kinds:
+            ink, paper = page.locator(f"#source .piece.{kind}").first.evaluate(
+                """element => {
+                    const transparent = "rgba(0, 0, 0, 0)";
+                    let below = element;
+                    while (getComputedStyle(below).backgroundColor === transparent) below = below.parentElement;
+                    return [getComputedStyle(element).color, getComputedStyle(below).backgroundColor];
+                }"""
+            )
+            assert contrast(ink, paper) >= 4.5, kind
 
 
 def tab_to(page, id):
     for _ in range(60):
-        if focused(page) == id:
+        if page.evaluate("document.activeElement.id") == id:
             return
         page.keyboard.press("Tab")
     raise AssertionError(f"{id} is not in the tab order")
 
 
-def test_everything_can_be_done_with_the_keyboard(visit):
+def test_everything_can_be_done_with_the_keyboard_and_has_a_name(visit):
     page = visit.open()
+    assert_named(page)
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")  # the link that skips the header
-    assert focused(page) == "text"
+    tab_to(page, "text")
     page.keyboard.press("Control+A")
     page.keyboard.type("a <b <think>c</think>")
-    page.keyboard.press("Control+Enter")
-    expect(page.locator("#source")).to_have_text("a <b <think>c</think>", use_inner_text=False)
+    reads(page, "#source", "a <b <think>c</think>")
     settled(page)
     tab_to(page, "dialect")
     page.keyboard.press("ArrowDown")
@@ -571,50 +499,41 @@ def test_everything_can_be_done_with_the_keyboard(visit):
     assert page.is_checked("#strict")
     settled(page)
     tab_to(page, "slider")
-    page.keyboard.press("Home")
-    expect(page.locator("#slider")).to_have_attribute("aria-valuetext", "after 0 of 21 characters")
-    page.keyboard.press("ArrowRight")
-    page.keyboard.press("ArrowRight")
-    page.keyboard.press("ArrowRight")
-    expect(page.locator("#slider")).to_have_attribute("aria-valuetext", "after 3 of 21 characters")
-    assert source(page, "held") == "<"
-    page.keyboard.press("End")
-    expect(page.locator("#slider")).to_have_attribute("aria-valuetext", "end of the stream")
+    for keys, place in ((["Home"], "After 0 of 21"), (["ArrowRight"] * 3, "After 3 of 21"), (["End"], "End of the")):
+        for key in keys:
+            page.keyboard.press(key)
+        expect(page.locator("#slider")).to_have_attribute("aria-valuetext", re.compile(place))
+        assert source(page, "held") == ("<" if "3" in place else "")
     tab_to(page, "rechunk")
     page.keyboard.press("Enter")
-    expect(page.locator("#verdict")).to_contain_text("nothing changed")
+    says(page, "#verdict", "nothing changed")
     tab_to(page, "tab-result")
-    for tab in ("prompt", "grammar", "events", "result"):
+    for tab in TABS:
         page.keyboard.press("ArrowRight")
-        assert focused(page) == f"tab-{tab}"
+        assert page.evaluate("document.activeElement.id") == f"tab-{tab}"
         expect(page.locator(f"#{tab}")).to_be_visible()
         expect(page.locator("[role=tabpanel]:visible")).to_have_count(1)
 
 
-def test_every_control_has_a_name(visit):
-    page = visit.open()
-    for control in page.locator("button, input, select, textarea, [role=tabpanel], pre[tabindex]").all():
-        name = control.evaluate(
-            """e => e.getAttribute("aria-label")
-                || document.getElementById(e.getAttribute("aria-labelledby"))?.textContent
-                || [...(e.labels ?? [])].map((label) => label.textContent).join("") || e.textContent"""
-        )
-        assert name.strip(), control.evaluate("e => e.outerHTML")
-
-
-@pytest.mark.parametrize("width", [360, 768, 1920])
-def test_nothing_stands_out_of_the_window(visit, width):
-    page = visit.open(width=width)
+@pytest.mark.parametrize("width", [360, 390, 768, 1920])
+def test_it_fits_every_window_and_at_390_pixels_the_result_comes_before_explanations(visit, width):
+    page = visit.open(width=width, height=844)
+    if width == 390:
+        fill(page, TEXT)
+        tops = [
+            page.locator(each).bounding_box()["y"] for each in ("#text", "#result", ".legend", "#tools", "#options")
+        ]
+        assert tops == sorted(tops) and tops[1] < 844
+        expect(page.locator("#text-hint")).to_be_hidden()
     fill(page, TEXT + "x" * 500 + WRONG + f"<tool><tool_name>{'y' * 250}</tool_name></tool>")
-    for tab in ("prompt", "grammar", "events", "result"):
+    for tab in TABS:
         page.click(f"#tab-{tab}")
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert_fits(page)
+    slider, panel = (page.locator(each).bounding_box() for each in ("#slider", ".stepper"))
+    assert slider["x"] + slider["width"] == pytest.approx(panel["x"] + panel["width"], abs=1)
 
 
 def test_where_the_live_view_is_off_a_page_says_how_to_turn_it_on(visit):
-    with running(Starlette(routes=routes())) as url:
-        visit.site = type("Off", (), {"url": url})
-        page = visit.open("/live")
-        expect(page.locator("main")).to_contain_text("xmltools serve --live")
-    assert {complaint for complaint in visit.complaints if "404" not in complaint} == set()
-    visit.complaints.clear()
+    page = visit.open("/live")
+    says(page, "main", "xmltools serve --live")
+    visit.forgive("404")

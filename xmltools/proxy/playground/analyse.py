@@ -2,37 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import json
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import count
-from typing import Any, NamedTuple
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from xmltools import dialects
 from xmltools.conversations.compaction import estimate_tokens
 from xmltools.dialects import FORGE, Dialect
 from xmltools.errors import XMLToolsError
-from xmltools.grammar import FORMATS, build_grammar, grammar_issues
+from xmltools.grammar import build_grammar, grammar_issues
 from xmltools.models import Conversation
+from xmltools.models.events import Noticed
 from xmltools.parser import Parser, detect, parse
-from xmltools.proxy.playground.parts import write_reading
+from xmltools.proxy.playground.parts import Part, gather_parts, write_reading
 from xmltools.proxy.playground.rechunk import rechunk
-from xmltools.proxy.playground.steps import Record, record, write_steps
+from xmltools.proxy.playground.steps import Timed, feed, step_of, write_steps
 from xmltools.render import render_instructions
 from xmltools.tools import Tool, load_tools
 
-DETECT = "detect"
-"""The option in place of a dialect's name."""
 PARTS = 4_000
 """Parts that a text may fall into: texts, regions of reasoning, calls and errors."""
+_DETECT = "detect"
 
 
-class Detected(NamedTuple):
-    """A dialect in which a text has calls: how many, and how many blocks that give none."""
+class InputError(XMLToolsError):
+    """What was asked makes no sense; `field` is "text", "tools" or "options", so that a page can point at it."""
 
-    name: str
-    calls: int
-    errors: int
+    def __init__(self, field: str | None, message: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+class Options(BaseModel):
+    """What the parser is told, the dialect or "detect", and what is asked for; limits of the parser are none of it."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    strict: bool = False
+    reasoning_tags: list[str] | None = None
+    starts_in_reasoning: bool = False
+    bracket_reasoning: bool = False
+    code_fences: Literal["last", "call", "text"] = "last"
+    also: str | Sequence[str] | None = None
+    dialect: str = FORGE.name
+    sections: Sequence[Literal["reading", "steps", "prompt", "grammar", "rechunk"]] = (
+        *("reading", "steps", "prompt", "grammar"),
+    )
+    style: Literal["full", "compact"] = "full"
+    grammar: str = "gbnf"
+    seed: int = 0
+
+
+_NOT_FOR_PARSERS = {"dialect", "sections", "style", "grammar", "seed"}
 
 
 def list_dialects() -> list[dict[str, Any]]:
@@ -43,18 +68,10 @@ def list_dialects() -> list[dict[str, Any]]:
     ]
 
 
-class InputError(XMLToolsError):
-    """What was asked makes no sense; `field` is "text", "tools" or "options", so that a page can point at it."""
-
-    def __init__(self, field: str, message: str) -> None:
-        super().__init__(message)
-        self.field = field
-
-
-def analyse(text: str, tools: list[Any] | None = None, options: dict[str, Any] | None = None) -> dict[str, Any]:
+def analyse(text: Any, tools: Any = None, options: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Read a text as the parser does while it streams, and return what there is to see, by section.
 
-    Takes the text; the tools, as `load_tools` takes them, or None; and options:
+    Takes the text; the tools, as `load_tools` takes them, or such JSON as text, or None; and options:
 
     - those of `Parser` that are plain values: `strict`, `reasoning_tags`, `starts_in_reasoning`, `bracket_reasoning`,
       `code_fences`, `also`, and the name of a `dialect`, or `"detect"` for that in which the text has most calls; the
@@ -70,162 +87,128 @@ def analyse(text: str, tools: list[Any] | None = None, options: dict[str, Any] |
     """
     if not isinstance(text, str):
         raise InputError("text", f"text: expected a string, got {type(text).__name__}")
-    analysis = _Analysis(text, _read_tools(tools), _read_options(options))
-    sections = analysis.options.get("sections", _DEFAULT_SECTIONS)
-    return {"characters": len(text)} | {name: getattr(analysis, name)() for name in sections}
+    analysis = Analysis(text, _read_tools(tools), _read_options(options))
+    return {name: getattr(analysis, name)() for name in analysis.options.sections}
 
 
-@dataclass
-class _Analysis:
-    """One analysis, with a method for each section. The text is parsed once for all of them."""
+class Analysis:
+    """One analysis, with a method for each section. The text is parsed once for all of them.
 
-    text: str
-    tools: list[Tool] | None
-    options: Mapping[str, Any]
+    `size`: characters of a step, if they are given; `is_whole`: no more of the text is to come.
+    """
+
+    def __init__(
+        self, text: str, tools: list[Tool] | None, options: Options, *, size: int = 0, is_whole: bool = True
+    ) -> None:
+        self.options = options
+        self._text = text
+        self._tools = tools
+        self._size = size or step_of(text)
+        self._is_whole = is_whole
 
     def parser(self) -> Parser:
+        """Return a parser for the text."""
         numbers = count(1)
-        options = _for_parser(self.options)
-        return Parser(self.tools, new_id=lambda: f"call_{next(numbers)}", dialect=self.dialect, **options)
+        options = self.options.model_dump(exclude=_NOT_FOR_PARSERS)
+        return Parser(self._tools, new_id=lambda: f"call_{next(numbers)}", dialect=self._dialect, **options)
 
     @cached_property
-    def detected(self) -> list[Detected]:
+    def _detected(self) -> list[tuple[Dialect, int, int]]:
         """The dialects in which there are calls, if that is asked for: of the tools, else of any name."""
-        if self.options.get("dialect") != DETECT:
+        if self.options.dialect != _DETECT:
             return []
-        for known in (self.tools, None):
-            if found := detect([self.text], known):
-                return [Detected(dialect.name, calls, errors) for dialect, calls, errors in found]
-        return []
+        return detect([self._text], self._tools) or detect([self._text], None)
 
     @cached_property
-    def dialect(self) -> Dialect:
+    def _dialect(self) -> Dialect:
         """The dialect in which the text is read."""
-        chosen = self.options.get("dialect", FORGE.name)
-        if chosen != DETECT:
-            return dialects.named(chosen)
-        if self.detected:
-            return dialects.named(self.detected[0].name)
+        if self.options.dialect != _DETECT:
+            return dialects.named(self.options.dialect)
+        if self._detected:
+            return self._detected[0][0]
         names = {dialect.name for dialect in dialects.all()}  # a call that was cut off, or is wrong in another way
-        notices = parse(self.text, self.tools).notices
+        notices = parse(self._text, self._tools).notices
         return dialects.named(next((each.notation for each in notices if each.notation in names), FORGE.name))
 
     @cached_property
-    def record(self) -> Record:
-        found = record(self.text, self.parser())
-        if len(found.parts) > PARTS:
+    def _read(self) -> tuple[list[Timed], list[Part], bool]:
+        """The events with their steps, the parts that they come to, and whether the text ends in reasoning."""
+        parser = self.parser()
+        timed = feed(self._text, parser, self._size, is_whole=self._is_whole)
+        parts = gather_parts(event for _, event in timed)
+        if len(parts) > PARTS:
             raise InputError(
                 "text", f"text: it falls into more than {PARTS:,} parts, which no page can show; shorten it"
             )
-        return found
+        return timed, parts, parser.unclosed_reasoning
 
     def reading(self) -> dict[str, Any]:
-        found = self.record
-        reading = write_reading(self.text, found.parts, found.notices, self.tools, self.dialect)
-        how = {"dialect": self.dialect.name, "detected": [each._asdict() for each in self.detected]}
-        return reading | how | {"unclosed_reasoning": found.unclosed_reasoning}
+        """Return what was read, and in which dialect."""
+        timed, parts, unclosed = self._read
+        notices = [event.notice for _, event in timed if isinstance(event, Noticed)]
+        return write_reading(self._text, parts, notices, self._tools or [], self._dialect) | {
+            "dialect": self._dialect.name,
+            "detected": [{"name": each.name, "calls": calls} for each, calls, _ in self._detected],
+            "unclosed_reasoning": unclosed,
+        }
 
     def steps(self) -> dict[str, Any]:
-        return write_steps(self.text, self.record.timed)
+        """Return what each step brings."""
+        return write_steps(self._text, self._read[0], self._size)
 
     def rechunk(self) -> dict[str, Any]:
-        return rechunk(self.text, self.record.events, self.parser(), self.options.get("seed", 0))
+        """Return whether another cutting changes anything."""
+        return rechunk(self._text, [event for _, event in self._read[0]], self.parser(), self.options.seed)
 
     def prompt(self) -> dict[str, Any]:
-        style = self.options.get("style", "full")
+        """Return the instructions that the tools make, or why there are none."""
         try:
-            text = render_instructions(self.tools or [], style=style, dialect=self.dialect)
+            text = render_instructions(self._tools or [], style=self.options.style, dialect=self._dialect)
         except XMLToolsError as error:
             return {"error": str(error)}
-        tokens = estimate_tokens(Conversation().user(text))
-        return {"style": style, "text": text, "characters": len(text), "tokens": tokens}
+        return {"text": text, "tokens": estimate_tokens(Conversation().user(text))}
 
     def grammar(self) -> dict[str, Any]:
-        tools, format = self.tools or [], self.options.get("grammar", "gbnf")
+        """Return the grammar of the tools, or why there is none."""
+        tools, format = self._tools or [], self.options.grammar
+        options: dict[str, Any] = {"dialect": self._dialect} if self._dialect != FORGE else {}  # not for relaxng
         try:
-            options = {"dialect": self.dialect} if self.dialect != FORGE else {}  # relaxng has no such option
             built = build_grammar(tools, format, **options)
             issues = grammar_issues(tools, format, **options)
         except XMLToolsError as error:
             return {"error": str(error)}
-        texts = {"": built} if isinstance(built, str) else built
-        return {
-            "format": format,
-            "texts": [{"name": name, "text": text} for name, text in texts.items()],
-            "issues": [str(issue) for issue in issues],
-        }
-
-
-_SECTIONS = ("reading", "steps", "prompt", "grammar", "rechunk")
-_DEFAULT_SECTIONS = _SECTIONS[:-1]
+        return {"texts": {"": built} if isinstance(built, str) else built, "issues": list(map(str, issues))}
 
 
 def _read_tools(tools: Any) -> list[Tool] | None:
     """Return the tools, or None if there are none to check calls against. Raises InputError if they are invalid."""
-    if tools is None:
-        return None
     try:
+        if isinstance(tools, str):
+            tools = json.loads(tools) if tools.strip() else None
+        if tools is None:
+            return None
         loaded = load_tools(tools)
         Parser(loaded)  # compiles the schemas, and refuses two tools of one name
     except RecursionError:
         raise InputError("tools", "tools: expected schemas of a moderate depth, got one nested too deeply") from None
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        raise InputError("tools", f"tools: expected JSON, got something else at {place}: {error.msg}") from None
     except ValueError as error:
         raise InputError("tools", f"tools: {error}") from None
     return loaded
 
 
-def _read_options(given: Any) -> Mapping[str, Any]:
+def _read_options(given: Any) -> Options:
     """Return the options. Raises InputError for an option that there is not, or a value that it can't have."""
-    options = {} if given is None else given
-    if not isinstance(options, Mapping):
-        raise InputError("options", f"options: expected an object, got {options!r:.60}")
-    for name, value in options.items():
-        if name not in _OPTIONS:
-            raise InputError("options", f"options: expected only {', '.join(_OPTIONS)}, got {name!r:.60}")
-        for expected, fits in _OPTIONS[name]:
-            if not fits(value):
-                raise InputError("options", f"options.{name}: expected {expected}, got {value!r:.60}")
     try:
-        Parser(**_for_parser(options))
+        options = Options.model_validate({} if given is None else given)
+        dialect = FORGE.name if options.dialect == _DETECT else options.dialect
+        Parser(dialect=dialect, **options.model_dump(exclude=_NOT_FOR_PARSERS))
+    except ValidationError as error:
+        wrong = error.errors(include_url=False)[0]
+        place = ".".join(map(str, ("options", *wrong["loc"])))
+        raise InputError("options", f"{place}: {wrong['msg']}, got {wrong['input']!r:.60}") from None
     except XMLToolsError as error:
         raise InputError("options", f"options: {error}") from None
     return options
-
-
-def _for_parser(options: Mapping[str, Any]) -> dict[str, Any]:
-    others = ("style", "grammar", "sections", "seed", "dialect")
-    return {name: value for name, value in options.items() if name not in others}
-
-
-_Check = tuple[str, Callable[[Any], bool]]
-"""What is expected of a value, and whether it is that."""
-
-
-def _one_of(names: tuple[str, ...]) -> _Check:
-    return f"one of {', '.join(names)}", lambda value: value in names
-
-
-_FLAG: _Check = ("true or false", lambda value: isinstance(value, bool))
-_NAMES: _Check = (
-    "a list of names",
-    lambda value: isinstance(value, list | tuple) and all(isinstance(each, str) for each in value),
-)
-_OPTIONS: dict[str, tuple[_Check, ...]] = {
-    "strict": (_FLAG,),
-    "starts_in_reasoning": (_FLAG,),
-    "bracket_reasoning": (_FLAG,),
-    "code_fences": (_one_of(("last", "call", "text")),),
-    "dialect": (_one_of((DETECT, *(dialect.name for dialect in dialects.all()))),),
-    "also": (
-        (
-            f"known, or some of {', '.join(dialect.name for dialect in dialects.all())}",
-            lambda value: value == "known" or _NAMES[1](value),
-        ),
-    ),
-    "style": (_one_of(("full", "compact")),),
-    "grammar": (_one_of(tuple(FORMATS)),),
-    "reasoning_tags": (_NAMES,),
-    "sections": (_NAMES, (f"some of {', '.join(_SECTIONS)}", lambda value: set(value) <= set(_SECTIONS))),
-    "seed": (("a whole number", lambda value: type(value) is int),),
-}
-"""The options, and what is checked of their values, one check after the other."""

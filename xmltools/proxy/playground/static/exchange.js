@@ -1,68 +1,97 @@
 // One exchange: what the client asked, what the model was asked and wrote, what was read in it, what the client got.
 
-import { byId, count, el, listing, visible } from "./dom.js";
-import { showNative, showParts } from "./parts.js";
-import { showSource } from "./source.js";
-import { badgesOf, duration, stateBadge } from "./states.js";
-import { Source, wholeState } from "./steps.js";
+import { badge, badges, byId, count, dim, el, empty, keep, label, listing, remark, visible } from "./dom.js";
+import { showNative } from "./parts.js";
+import { Reading, readings } from "./reading.js";
+
+// In words, and of which kind they are; the first two are not the end.
+export const STATES = {
+  waiting: ["waiting for the model", "held"],
+  writing: ["writing", "call"],
+  done: ["done", "clean"],
+  rejected: ["call rejected", "error"],
+  cut: ["cut off", "error"],
+  failed: ["failed", "error"],
+  client_left: ["client left", "repair"],
+  refused: ["refused", "error"],
+  stopped: ["server stopped", "repair"],
+};
+
+// What ended well, but not at the first try, is not green: a call of it was rejected on the way.
+export function stateBadge({ state, retries }) {
+  if (state === "done" && retries > 0) return badge("repair", `done after ${count(retries, "retry")}`);
+  const [words, kind] = STATES[state];
+  return badge(kind, words);
+}
+
+export function badgesOf({ made, repaired, rejected, unread }) {
+  return [
+    made > 0 && badge("call", count(made, "call")),
+    repaired > 0 && badge("repair", `${repaired} repaired`),
+    rejected > 0 && badge("error", `${rejected} rejected`),
+    unread > 0 && badge("repair", `${count(unread, "call")} in another notation`),
+  ].filter(Boolean);
+}
+
+export function duration(seconds) {
+  if (seconds < 1) return `${Math.round(seconds * 1000)} ms`;
+  if (seconds < 120) return `${seconds.toFixed(seconds < 10 ? 2 : 1)} s`;
+  return `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
+}
 
 // What is on the page of the chosen exchange: a section is made anew only if what it shows has changed, so that nobody
 // loses their place. `open` are the parts that were unfolded or folded.
-const shown = { sections: new Map(), open: new Map(), looks: new Map() };
-
-// Shows the place of a mark that is too far away to be on the page.
-export function revealMark(name) {
-  const [, prefix, number] = /^mark-(\d+-\d+-)(\d+)$/.exec(name) ?? [];
-  const found = shown.looks.get(prefix);
-  if (found && !byId(name)) found.look(found.reading.marks[Number(number)]?.offset);
-}
+const shown = { sections: new Map(), open: new Map() };
 
 export function forgetExchange(target) {
   shown.sections.clear();
   shown.open.clear();
+  readings.clear();
   target.classList.remove("stale");
-  target.replaceChildren(el("p", { class: "panel empty" }, "Choose an exchange to see its request, the prompt, the reply and what became of it."));
+  const hint = "Choose an exchange to see its request, the prompt, the reply and what became of it.";
+  target.replaceChildren(el("p", { class: "panel empty" }, hint));
 }
 
 export function showExchange(target, exchange) {
-  const wanted = [
-    ["head", headData(exchange), () => head(exchange)],
-    ["request", exchange.request, () => asked(exchange)],
-    ...exchange.attempts_made.map((attempt, number) => [`attempt-${number}`, [attempt, exchange.attempts, exchange.open], () => attemptSection(exchange, attempt, number)]),
-    ["sent", [exchange.sent, exchange.status], () => sent(exchange)],
-  ];
+  const { request, attempts_made: attempts, sent: answer, seconds, ...rest } = exchange;
+  const { attempts: many, open, status } = exchange;
   if (!shown.sections.size) target.replaceChildren();
   const focused = document.activeElement?.id;
-  let before = null;
-  for (const [key, data, make] of wanted) {
-    before = place(target, key, JSON.stringify(data), make, before);
+  place(target, "head", [rest, open || seconds], () => head(exchange));
+  place(target, "request", request, () => asked(request));
+  for (const [number, attempt] of attempts.entries()) {
+    place(target, `attempt-${number}`, [attempt, many, open], () => attemptSection(exchange, attempt, number));
   }
+  target.append(place(target, "sent", [answer, status], () => sent(answer, status))); // behind new attempts
   if (focused && document.activeElement?.id !== focused) byId(focused)?.focus({ preventScroll: true });
 }
 
-function place(target, key, written, make, before) {
+function place(target, key, data, make) {
   const old = shown.sections.get(key);
+  const written = JSON.stringify(data);
   if (old?.written === written) return old.element;
   const element = make();
   shown.sections.set(key, { written, element });
-  if (!old) {
-    if (before) before.after(element);
-    else target.prepend(element);
-    return element;
+  if (!old) target.append(element);
+  else {
+    const before = [...old.element.querySelectorAll(".source")];
+    const scrolled = before.map((box) => (isAtEnd(box) ? box.scrollHeight * 2 : box.scrollTop));
+    old.element.replaceWith(element);
+    for (const [at, box] of element.querySelectorAll(".source").entries()) box.scrollTop = scrolled[at] ?? 0;
   }
-  const scrolled = [...old.element.querySelectorAll(".source")].map(({ scrollTop, scrollHeight, clientHeight }) => (scrollTop + clientHeight >= scrollHeight - 4 ? Infinity : scrollTop));
-  old.element.replaceWith(element);
-  element.querySelectorAll(".source").forEach((box, at) => (box.scrollTop = Math.min(scrolled[at] ?? 0, box.scrollHeight)));
   return element;
 }
 
+const isAtEnd = ({ scrollTop, scrollHeight, clientHeight }) => scrollTop + clientHeight >= scrollHeight - 4;
+
 // A part that can be folded. What it holds is made when it is first unfolded.
-function folded(key, summary, make, isOpen = false) {
-  const box = el("details", {}, el("summary", { id: `fold-${key}` }, ...summary));
+function folded(key, title, facts, make, isOpen = false) {
+  const summary = el("summary", { id: `fold-${key}` }, typeof title === "string" ? el("strong", {}, title) : title);
+  summary.append(...facts.filter(Boolean).flatMap((fact) => [" ", dim(visible(fact))]));
+  const box = el("details", { open: shown.open.get(key) ?? isOpen }, summary);
   const fill = () => {
     if (box.open && box.children.length === 1) box.append(...make().filter(Boolean));
   };
-  box.open = shown.open.get(key) ?? isOpen;
   fill();
   box.addEventListener("toggle", () => {
     shown.open.set(key, box.open);
@@ -71,106 +100,96 @@ function folded(key, summary, make, isOpen = false) {
   return box;
 }
 
-const dim = (text) => el("span", { class: "dim" }, text);
+const panel = (name, ...children) => el("section", { class: `panel ${name}` }, ...children);
 const size = (text) => count(Array.from(text).length, "character");
 
 function lostNote(lost, where) {
-  return lost ? el("p", { class: "remark" }, `${count(lost, "byte")} ${where} are not shown: the live view keeps the beginning of what is long.`) : "";
+  const why = "are not shown: the live view keeps the beginning of what is long.";
+  return lost > 0 && remark(`${count(lost, "byte")} ${where} ${why}`);
 }
 
-// The head
-
-const headData = ({ request, attempts_made, sent: _, ...rest }) => ({ ...rest, seconds: rest.open ? 0 : rest.seconds });
-
 function head(exchange) {
-  const { api, route, model, id, dialect, stream, plain, time, seconds, open, message, status, warnings, tools_lost: toolsLost } = exchange;
-  const facts = [
-    ["Request", `${route || api}${stream ? ", streamed" : ""}`],
-    ["Id", id],
-    ["Dialect", dialect || "no tools, so none"],
-    ["Began", new Date(time * 1000).toLocaleString()],
-    ["Took", open ? "not over yet" : duration(seconds)],
-    ["Client got", status ? `status ${status}` : "nothing yet"],
-  ];
-  const rows = facts.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, visible(value))]);
-  return el(
-    "section",
-    { class: "panel", "aria-label": "Summary" },
-    el("div", { class: "title" }, el("h2", {}, visible(model || "No model named")), el("p", { class: "badges" }, ...badgesOf(exchange), stateBadge(exchange))),
-    message ? el("p", { class: "alert" }, visible(message)) : "",
-    plain ? el("p", { class: "remark" }, "This request has no tools: it was passed on as it came, and nothing was read in the reply.") : "",
-    ...(warnings ? warnings.split("\n").map((each) => el("p", { class: "remark" }, visible(each))) : []),
-    toolsLost ? el("p", { class: "remark" }, "The tools are too long to be kept: what calls there were is counted, but the reply is shown as text.") : "",
-    el("dl", { class: "facts" }, ...rows),
+  const { api, route, model, id, dialect, stream, time, seconds, open, message, status } = exchange;
+  const facts = Object.entries({
+    Request: `${route || api}${stream ? ", streamed" : ""}`,
+    Id: id,
+    Dialect: dialect || "no tools, so none",
+    Began: new Date(time * 1000).toLocaleString(),
+    Took: open ? "not over yet" : duration(seconds),
+    "Client got": status ? `status ${status}` : "nothing yet",
+  });
+  const plain = "This request has no tools: it was passed on as it came, and nothing was read in the reply.";
+  const lost = "The tools are too long to be kept: calls are counted, but the reply is shown as text.";
+  const remarks = [exchange.plain && plain, exchange.tools_lost && lost, ...exchange.warnings.split("\n")];
+  const title = el("h2", {}, visible(model || "No model named"));
+  return panel(
+    "summary",
+    el("div", { class: "title" }, title, badges(...badgesOf(exchange), stateBadge(exchange))),
+    message && el("p", { class: "alert" }, visible(message)),
+    remarks.filter(Boolean).map(remark),
+    el("dl", { class: "facts" }, facts.map(([name, fact]) => [el("dt", {}, name), el("dd", {}, visible(fact))])),
     el("p", { class: "back" }, el("a", { href: "#exchanges" }, "Back to the list")),
   );
 }
 
 // Requests
 
-function requestParts(key, request) {
-  if (request.text) return wholeText(request.text);
-  const messages = request.messages.map(({ role, text }, at) => {
-    const first = text.trimStart().slice(0, 100).split("\n")[0];
-    const summary = [el("strong", {}, visible(role || "other")), " ", dim(size(text)), " ", dim(visible(first))];
-    return folded(`${key}-message-${at}`, summary, () => [listing(text, `Message of ${role}`)], at === request.messages.length - 1 && text.length < 4000);
+function requestParts(key, { text, messages, left_out: leftOut, tools, fields }) {
+  if (text && !text.lost) return [empty("Nothing that is a JSON object.")];
+  if (text) {
+    const note = remark(`It is long: ${count(text.lost, "byte")} in the middle are not kept, so it is shown as text.`);
+    return [note, listing(text.head, "The beginning"), listing(text.tail, "The end")];
+  }
+  const said = messages.map(({ role, text: words }, at) => {
+    const facts = [size(words), words.trimStart().slice(0, 100).split("\n")[0]];
+    const isOpen = at === messages.length - 1 && words.length < 4000;
+    const make = () => [listing(words, `Message of ${role}`)];
+    return folded(`${key}-message-${at}`, visible(role || "other"), facts, make, isOpen);
   });
   return [
-    request.left_out ? el("p", { class: "dim" }, `${count(request.left_out, "earlier message")} not shown.`) : "",
-    ...messages,
-    request.tools ? folded(`${key}-tools`, [el("strong", {}, count(request.tools.count, "tool")), " ", dim(size(request.tools.text))], () => [listing(request.tools.text, "Tools")]) : "",
-    request.fields && request.fields !== "{}" ? folded(`${key}-fields`, [el("strong", {}, "Other fields")], () => [listing(request.fields, "Other fields of the request")]) : "",
+    leftOut > 0 && el("p", { class: "dim" }, `${count(leftOut, "earlier message")} not shown.`),
+    ...said,
+    tools && folded(`${key}-tools`, count(tools.count, "tool"), [], () => [listing(tools.text, "Tools")]),
+    fields && folded(`${key}-fields`, "Other fields", [], () => [listing(fields, "Other fields of the request")]),
   ];
 }
 
-function wholeText({ head: start, tail, lost }) {
-  if (!start && !lost) return [el("p", { class: "empty" }, "Nothing that is a JSON object.")];
-  const note = lost ? el("p", { class: "remark" }, `It is long: ${count(lost, "byte")} in the middle are not kept, so it is shown as text.`) : "";
-  return [note, listing(start, "The beginning"), tail ? listing(tail, "The end") : ""];
+const messagesIn = ({ text, messages, left_out: leftOut }) => !text && count(messages.length + leftOut, "message");
+
+function asked(request) {
+  const title = el("h3", {}, "What the client asked");
+  return panel("fold", folded("request", title, [messagesIn(request)], () => requestParts("request", request)));
 }
 
-function asked({ request }) {
-  const summary = [el("h3", {}, "What the client asked"), " ", dim(request.text ? "" : count(request.messages.length + request.left_out, "message"))];
-  return el("section", { class: "panel fold" }, folded("request", summary, () => requestParts("request", request)));
-}
-
-function sent({ sent: answer, status }) {
-  const summary = [el("h3", {}, "What the client was sent"), " ", dim(status ? `status ${status}, ${size(answer.head)}` : "nothing")];
-  const body = () => [answer.head ? listing(answer.head, "The answer") : el("p", { class: "empty" }, "Nothing."), lostNote(answer.lost, "of the answer")];
-  return el("section", { class: "panel fold" }, folded("sent", summary, body));
+function sent({ head: start, lost }, status) {
+  const facts = [status ? `status ${status}, ${size(start)}` : "nothing"];
+  const make = () => [start ? listing(start, "The answer") : empty("Nothing."), lostNote(lost, "of the answer")];
+  return panel("fold", folded("sent", el("h3", {}, "What the client was sent"), facts, make));
 }
 
 // Attempts
 
-function timing({ asked: start, answered, first, first_call: firstCall, ended }) {
-  const since = (moment) => duration(moment - start);
-  const known = [
-    ["answered", answered],
-    ["first byte", first],
-    ["first call", firstCall],
-    ["over", ended],
-  ];
-  const times = known.filter(([, moment]) => moment !== null).map(([name, moment]) => `${name} after ${since(moment)}`);
-  return el("p", { class: "dim" }, times.length ? `${times.join(", ")}.` : "No answer yet.");
-}
+const TIMES = { answered: "answered", first: "first byte", first_call: "first call", ended: "over" };
 
 function attemptSection(exchange, attempt, number) {
-  const many = exchange.attempts > 1;
-  const status = attempt.status ? el("span", { class: attempt.status < 300 ? "badge" : "badge error" }, `upstream ${attempt.status}`) : "";
-  const back = attempt.sent_back ? el("span", { class: "badge repair" }, "sent back to the model") : "";
-  const title = el("h3", {}, many ? `Attempt ${number + 1} of ${exchange.attempts}` : "The model");
-  const told = attempt.told ? [el("p", { class: "label" }, "What the model was told"), listing(attempt.told, "What the model was told")] : [];
-  const { prompt } = attempt;
-  const summary = [el("strong", {}, "Prompt as sent to the upstream"), " ", dim(prompt.text ? "" : count(prompt.messages.length + prompt.left_out, "message"))];
-  const replies = attempt.replies.flatMap((reply) => replyParts(exchange, reply, number, attempt.replies.length > 1));
-  return el(
-    "section",
-    { class: "panel attempt", "aria-label": many ? `Attempt ${number + 1}` : "The model" },
-    el("div", { class: "title" }, title, el("p", { class: "badges" }, ...badgesOf(attempt), status, back)),
-    timing(attempt),
-    ...told,
-    folded(`prompt-${number}`, summary, () => requestParts(`prompt-${number}`, prompt)),
-    ...(replies.length ? replies : [el("p", { class: "empty" }, missing(exchange, attempt))]),
+  const { asked: start, status, prompt, told, replies } = attempt;
+  const title = exchange.attempts > 1 ? `Attempt ${number + 1} of ${exchange.attempts}` : "The model";
+  const times = Object.entries(TIMES).filter(([name]) => attempt[name] !== undefined);
+  const after = times.map(([name, word]) => `${word} after ${duration(attempt[name] - start)}`);
+  const state = badges(
+    ...badgesOf(attempt),
+    status > 0 && badge(status < 300 ? "" : "error", `upstream ${status}`),
+    attempt.sent_back && badge("repair", "sent back to the model"),
+  );
+  const parts = () => requestParts(`prompt-${number}`, prompt);
+  return panel(
+    "attempt",
+    el("div", { class: "title" }, el("h3", {}, title), state),
+    el("p", { class: "dim" }, after.length ? `${after.join(", ")}.` : "No answer yet."),
+    told && [label("What the model was told"), listing(told, "What the model was told")],
+    folded(`prompt-${number}`, "Prompt as sent to the upstream", [messagesIn(prompt)], parts),
+    replies.flatMap((reply) => replyParts(exchange, reply, number, replies.length > 1)),
+    !replies.length && empty(missing(exchange, attempt)),
   );
 }
 
@@ -181,46 +200,44 @@ function missing({ plain }, { is_over: isOver, status }) {
 }
 
 function replyParts(exchange, reply, attempt, isOneOfMany) {
-  const { text, reading, thoughts, calls, choice } = reply;
-  const source = new Source(text);
-  const heading = isOneOfMany ? el("h4", {}, `Choice ${choice + 1}`) : "";
-  const ended = reply.finish ? `, ended with “${visible(reply.finish)}”` : "";
-  const label = el("p", { class: "label" }, `Raw reply: ${size(text)}${ended}`);
-  const continues = reply.continues ? el("p", { class: "remark" }, "This reply continues the call that was cut off before: both are shown joined.") : "";
-  const told = thoughts.head ? folded(`thoughts-${attempt}-${choice}`, [el("strong", {}, "Reasoning that the upstream told apart"), " ", dim(size(thoughts.head))], () => [listing(thoughts.head, "Reasoning"), lostNote(thoughts.lost, "of it")]) : "";
-  const native = calls.length ? [el("p", { class: "label" }, "Calls that the upstream told apart"), el("div", { class: "parts" }, ...showNative(calls))] : [];
-  if (!text) return [heading, told, ...native];
-  if (reading.error) return [heading, told, label, el("p", { class: "remark" }, reading.error), listing(text, "Raw reply")];
-  reading.prefix = `${attempt}-${choice}-`;
-  const state = wholeState(reading, source.length);
-  const box = el("pre", { class: "source", id: `raw-${attempt}-${choice}`, tabindex: "0", role: "region", "aria-label": "The raw reply, coloured by what was read" });
+  const { text, thoughts, calls, choice, finish } = reply;
+  const title = "Reasoning that the upstream told apart";
+  const thought = () => [listing(thoughts.head, "Reasoning"), lostNote(thoughts.lost, "of it")];
+  const native = calls.length > 0 && [label("Calls that the upstream told apart"), ...showNative(calls)];
+  const raw = [
+    label(`Raw reply: ${size(text)}${finish ? `, ended with “${visible(finish)}”` : ""}`),
+    reply.continues && remark("This reply continues the call that was cut off before: both are shown joined."),
+    reply.error ? [remark(reply.error), listing(text, "Raw reply")] : [],
+  ];
+  const key = `${attempt}-${choice}`;
+  const name = "The raw reply, coloured by what was read";
+  const box = el("pre", { class: "source", id: `raw-${key}`, tabindex: "0", role: "region", "aria-label": name });
   const result = el("div", { class: "parts" });
-  const look = (place) => showSource(box, source, reading, state, [], place);
-  look(exchange.open ? source.length : reading.marks[0]?.offset ?? 0);
-  shown.looks.set(reading.prefix, { look, reading });
-  showParts(result, reading, state);
-  return [heading, told, label, continues, box, lostNote(reply.lost, "of the reply"), actions(exchange, reply, attempt), result, ...native];
-}
-
-// What can be done with a reply
-
-function actions({ number, tools, options }, reply, attempt) {
-  const open = el("button", { type: "button", class: "quiet", id: `open-${attempt}-${reply.choice}` }, "Open in playground");
-  open.addEventListener("click", () => openInPlayground(open, { text: reply.text, tools: tools ?? "", options }));
-  const href = `live/case?number=${number}&attempt=${attempt}&choice=${reply.choice}`;
-  const save = reply.savable
-    ? el("a", { class: "button quiet", id: `save-${attempt}-${reply.choice}`, href, download: true }, "Save as corpus case")
-    : el("span", { class: "dim" }, "Only a reply that is over, whole and was given tools can be saved as a case.");
-  return el("p", { class: "actions" }, open, save);
+  if (text && !reply.error) {
+    const view = new Reading(box, result, `${key}-`);
+    view.take(text, reply);
+    // A reply that goes on is shown at its end, one that is over at the first thing that was wrong.
+    view.show(reply.savable ? 2 : 1, exchange.open ? undefined : reply.reading.marks[0]?.offset ?? 0);
+  }
+  return [
+    isOneOfMany && el("h4", {}, `Choice ${choice + 1}`),
+    thoughts.head && folded(`thoughts-${key}`, title, [size(thoughts.head)], thought),
+    ...(text ? [...raw, !reply.error && box, lostNote(reply.lost, "of the reply")] : []),
+    text && actions(exchange, reply, attempt),
+    result,
+    native && el("div", { class: "parts" }, native),
+  ];
 }
 
 // The text goes by way of the browser's memory for this tab: it stands in no address, and reaches no server's log.
-function openInPlayground(button, given) {
-  try {
-    sessionStorage.setItem("xmltools-open", JSON.stringify(given));
-  } catch {
-    button.after(el("span", { class: "dim" }, "The browser does not let this page hand the text over: it may be too long, or storage is off."));
-    return;
-  }
-  location.href = "playground";
+function actions({ number, tools, options }, { text, choice, savable }, attempt) {
+  const open = el("button", { type: "button", class: "quiet", id: `open-${attempt}-${choice}` }, "Open in playground");
+  open.addEventListener("click", () => {
+    if (keep("xmltools-open", JSON.stringify({ text, tools: tools ?? "", options }))) location.href = "playground";
+    else open.after(dim("The browser does not hand the text over: it may be too long, or storage is off."));
+  });
+  const href = `live/case?number=${number}&attempt=${attempt}&choice=${choice}`;
+  const link = { class: "button quiet", id: `save-${attempt}-${choice}`, href, download: true };
+  const why = dim("Only a reply that is over, whole and was given tools can be saved as a case.");
+  return el("p", { class: "actions" }, open, savable ? el("a", link, "Save as corpus case") : why);
 }

@@ -1,131 +1,117 @@
 // The live view: which exchanges pass through the proxy, and how each is going. `exchange.js` shows the chosen one.
 
-import { byId, count, el, followMarks, visible } from "./dom.js";
-import { forgetExchange, revealMark, showExchange } from "./exchange.js";
-import { STATES, badgesOf, duration, isOpen, stateBadge } from "./states.js";
+import { byId, count, dim, el, visible } from "./dom.js";
+import { STATES, badgesOf, duration, forgetExchange, showExchange, stateBadge } from "./exchange.js";
 
 const RETRY = 5000; // milliseconds until a refused connection is tried again
 const REST = 300; // at least, between two looks at the chosen exchange
 
-const page = { known: new Map(), rows: new Map(), hidden: 0, server: "", paused: false, waiting: [], chosen: 0, loading: null, again: false, timer: 0 };
+// `known`: the exchanges by number, with their rows; those up to `cleared` are hidden.
+const page = { known: new Map(), cleared: 0, server: "", paused: false, waiting: new Map(), chosen: 0, looking: null };
 
 // The list
 
-function isTrouble(exchange) {
-  return exchange.repaired > 0 || exchange.rejected > 0 || exchange.unread > 0 || exchange.message !== "" || STATES[exchange.state].kind === "error";
-}
-
 function isWanted(exchange) {
-  if (exchange.number <= page.hidden) return false;
-  const state = byId("state").value;
-  if (state && state !== (isOpen(exchange) ? "open" : exchange.state)) return false;
-  if (byId("trouble").checked && !isTrouble(exchange)) return false;
-  const { id, model, api, route, dialect, message, words, names, codes } = exchange;
-  const text = [id, model, api, route, dialect, message, words, STATES[exchange.state].label, ...names, ...Object.keys(codes)].join("\n").toLowerCase();
-  const wanted = byId("find").value.toLowerCase().split(/\s+/).filter(Boolean);
-  return wanted.every((word) => text.includes(word));
+  const { number, open, state, message, repaired, rejected, unread, names, codes } = exchange;
+  const isTrouble = repaired + rejected + unread > 0 || message || STATES[state][1] === "error";
+  const wanted = byId("state").value;
+  if (number <= page.cleared || (byId("trouble").checked && !isTrouble)) return false;
+  if (wanted && wanted !== (open ? "open" : state)) return false;
+  const { id, model, api, route, dialect, words } = exchange;
+  const said = [id, model, api, route, dialect, message, words, STATES[state][0], ...names, ...Object.keys(codes)];
+  const text = said.join("\n").toLowerCase();
+  return byId("find").value.toLowerCase().split(/\s+/).every((word) => text.includes(word));
 }
 
-function rowContent(exchange) {
-  const { api, model, dialect, time, words, message, names } = exchange;
-  const head = el("span", { class: "line" }, stateBadge(exchange), el("strong", {}, visible(model || "no model named")));
-  const facts = [new Date(time * 1000).toLocaleTimeString(), api, dialect].filter(Boolean).join(" · ");
-  const line = el("span", { class: "line dim" }, visible(facts), el("span", { class: "elapsed" }, elapsed(exchange)));
-  const about = words ? el("span", { class: "words" }, visible(words)) : "";
-  const why = message ? el("span", { class: "words why" }, visible(message)) : "";
-  const badges = badgesOf(exchange);
-  const calls = badges.length || names.length ? el("span", { class: "line" }, ...badges, names.length ? el("span", { class: "dim" }, visible(names.join(", "))) : "") : "";
-  return [head, line, about, why, calls];
-}
-
-const elapsed = (exchange) => duration(isOpen(exchange) ? exchange.seconds + (performance.now() - exchange.heard) / 1000 : exchange.seconds);
+const elapsed = ({ open, seconds, heard }) => duration(open ? seconds + (performance.now() - heard) / 1000 : seconds);
+const line = (...content) => el("span", { class: "line" }, ...content);
 
 function showRow(exchange) {
-  let row = page.rows.get(exchange.number);
-  if (!row) {
-    const link = el("a", { href: `#exchange-${exchange.number}` });
-    row = { item: el("li", {}, link), link };
-    page.rows.set(exchange.number, row);
-    byId("exchanges").prepend(row.item); // numbers grow
-  }
-  row.link.replaceChildren(...rowContent(exchange).filter(Boolean));
-  row.item.hidden = !isWanted(exchange);
-}
-
-function countRows() {
-  const all = [...page.known.values()].filter(({ number }) => number > page.hidden);
-  const shown = all.filter(isWanted).length;
-  byId("shown").textContent = all.length ? `${shown === all.length ? "" : `${shown} of `}${count(all.length, "exchange")}` : "";
-  byId("none").hidden = shown > 0;
-  if (page.known.size) byId("none").textContent = all.length ? "No exchange fits the filter." : "Cleared. What comes next is shown here.";
+  const { api, model, dialect, time, words, message, names } = exchange;
+  const facts = [new Date(time * 1000).toLocaleTimeString(), api, dialect].filter(Boolean).join(" · ");
+  const calls = [...badgesOf(exchange), names.length > 0 && dim(visible(names.join(", ")))];
+  const shown = [
+    words && el("strong", { class: "words" }, visible(words)),
+    line(stateBadge(exchange), visible(model || "no model named")),
+    message && el("span", { class: "words why" }, visible(message)),
+    calls.some(Boolean) && line(...calls),
+    line(dim(visible(facts)), el("span", { class: "dim elapsed" }, elapsed(exchange))),
+  ];
+  exchange.row.firstChild.replaceChildren(...shown.filter(Boolean));
+  mark(exchange);
 }
 
 function filter() {
-  for (const exchange of page.known.values()) page.rows.get(exchange.number).item.hidden = !isWanted(exchange);
-  countRows();
+  const all = [...page.known.values()];
+  for (const exchange of all) exchange.row.hidden = !isWanted(exchange);
+  const kept = all.filter(({ number }) => number > page.cleared);
+  const shown = kept.filter(({ row }) => !row.hidden).length;
+  byId("shown").textContent = `${shown === kept.length ? "" : `${shown} of `}${count(kept.length, "exchange")}`;
+  byId("shown").hidden = !kept.length;
+  byId("none").hidden = shown > 0;
+  if (!all.length) return;
+  byId("none").textContent = kept.length ? "No exchange fits the filter." : "Cleared. What comes next is shown here.";
 }
 
 function remove(number) {
+  page.known.get(number).row.remove();
   page.known.delete(number);
-  page.rows.get(number)?.item.remove();
-  page.rows.delete(number);
 }
 
-function notice(text) {
-  byId("notice").textContent = text;
-  byId("notice").hidden = !text;
-}
+const notice = (text) => Object.assign(byId("notice"), { textContent: text, hidden: !text });
 
 // Messages
 
 function take(message) {
-  if (message.type === "hello") return greet(message);
-  const exchange = { ...message, heard: performance.now() };
   for (const number of page.known.keys()) if (number < message.oldest) remove(number);
+  const link = el("a", { href: `#exchange-${message.number}` });
+  const row = page.known.get(message.number)?.row ?? el("li", {}, link);
+  if (!row.isConnected) byId("exchanges").prepend(row); // numbers grow
+  const exchange = { ...message, row, heard: performance.now() };
   page.known.set(exchange.number, exchange);
   showRow(exchange);
-  countRows();
+  filter();
   if (exchange.number === page.chosen) lookSoon();
-  return undefined;
 }
 
 function greet({ server }) {
   if (page.server && page.server !== server) {
-    for (const number of [...page.known.keys()]) remove(number);
-    page.hidden = 0;
-    page.waiting = [];
-    countRows();
+    for (const number of page.known.keys()) remove(number);
+    page.cleared = 0;
+    page.waiting.clear();
+    filter();
     notice(`The server was restarted (${new Date().toLocaleTimeString()}): what it had kept is gone.`);
-    if (page.chosen) leave();
+    leave();
   }
   page.server = server;
 }
 
-function receive(event) {
-  const message = JSON.parse(event.data);
-  if (!page.paused || message.type === "hello") return take(message);
-  page.waiting = page.waiting.filter((each) => each.number !== message.number); // only the latest of each counts
-  page.waiting.push(message);
-  byId("pause").textContent = `Go on (${page.waiting.length})`;
-  return undefined;
+function receive({ data }) {
+  const message = JSON.parse(data);
+  if (message.type === "hello") greet(message);
+  else if (!page.paused) take(message);
+  else {
+    page.waiting.set(message.number, message); // only the latest of each counts
+    byId("pause").textContent = `Go on (${page.waiting.size})`;
+  }
 }
 
 function pause() {
   page.paused = !page.paused;
   byId("pause").setAttribute("aria-pressed", String(page.paused));
   byId("pause").textContent = page.paused ? "Go on" : "Pause";
-  if (!page.paused) page.waiting.splice(0).forEach(take);
+  for (const message of page.waiting.values()) take(message);
+  page.waiting.clear();
 }
 
 function clear() {
-  page.hidden = Math.max(0, ...page.known.keys());
+  page.cleared = Math.max(0, ...page.known.keys());
   notice("");
   filter();
 }
 
 function showConnection(text, kind) {
-  if (byId("connection").textContent === text) return;
-  byId("connection").textContent = text;
+  if (byId("connection").textContent !== text) byId("connection").textContent = text;
   byId("connection").className = `badge ${kind}`;
 }
 
@@ -134,93 +120,84 @@ function connect() {
   stream.addEventListener("open", () => showConnection("Connected", "clean"));
   stream.addEventListener("message", receive);
   stream.addEventListener("error", () => {
-    if (stream.readyState !== EventSource.CLOSED) return showConnection("Not connected; trying again", "error");
-    showConnection("Refused: too many pages, or this host name is not allowed; trying again", "error");
-    setTimeout(connect, RETRY);
-    return undefined;
+    const isRefused = stream.readyState === EventSource.CLOSED;
+    const why = isRefused ? "Refused: too many pages, or this host name is not allowed" : "Not connected";
+    showConnection(`${why}; trying again`, "error");
+    if (isRefused) setTimeout(connect, RETRY);
   });
 }
 
 // The chosen exchange
 
+function mark({ number, row }) {
+  if (number === page.chosen) row.firstChild.setAttribute("aria-current", "true");
+  else row.firstChild.removeAttribute("aria-current");
+}
+
 function choose() {
   const number = Number(/^#exchange-(\d+)$/.exec(location.hash)?.[1] ?? 0);
   if (number === page.chosen || location.hash === "#exchanges") return;
-  rest();
+  page.looking?.abort();
   page.chosen = number;
-  for (const [each, { link }] of page.rows) mark(link, each === number);
+  page.known.forEach(mark);
   forgetExchange(byId("details"));
-  if (number) look();
+  if (number) look(reveal);
+}
+
+// Where the chosen exchange is below the list, it comes into sight, and the keyboard goes on there.
+function reveal() {
+  if (!matchMedia("(max-width: 64rem)").matches) return;
+  byId("details").focus({ preventScroll: true });
+  byId("details").scrollIntoView({ block: "start" });
 }
 
 // What is shown of the chosen exchange stays, but its number may come to mean another one.
 function leave() {
-  rest();
+  page.looking?.abort();
   page.chosen = 0;
   history.replaceState(null, "", location.pathname);
   byId("details").classList.add("stale");
 }
 
-function rest() {
-  page.loading?.abort();
-  clearTimeout(page.timer);
-  Object.assign(page, { loading: null, timer: 0 });
-}
-
-function mark(link, isChosen) {
-  if (isChosen) link.setAttribute("aria-current", "true");
-  else link.removeAttribute("aria-current");
-}
-
 function lookSoon() {
-  mark(page.rows.get(page.chosen).link, true);
-  if (page.loading) page.again = true;
-  else if (!page.timer) page.timer = setTimeout(look, REST);
+  if (page.looking) page.again = true;
+  else look();
 }
 
-async function look() {
-  clearTimeout(page.timer);
-  page.timer = 0;
+// Shows the chosen exchange, and again as long as it changes; what takes long to read is looked at less often.
+async function look(then = () => {}) {
   const call = new AbortController();
-  Object.assign(page, { loading: call, again: false });
+  const { signal } = call;
+  Object.assign(page, { looking: call, again: false });
+  signal.addEventListener("abort", () => (page.looking = null));
   const began = performance.now();
-  try {
-    const response = await fetch(`live/exchange?number=${page.chosen}`, { signal: call.signal });
-    const answer = await response.json();
-    if (call.signal.aborted) return;
-    if (answer.error) return lose(answer.error.message);
-    byId("details").classList.remove("stale");
-    showExchange(byId("details"), answer);
-  } catch {
-    if (!call.signal.aborted) lose("The server can't be reached.");
-  } finally {
-    if (page.loading === call) {
-      page.loading = null;
-      // What takes long to read is looked at less often.
-      if (page.again) page.timer = setTimeout(look, Math.max(REST, 3 * (performance.now() - began)));
+  const response = await fetch(`live/exchange?number=${page.chosen}`, { signal }).catch(() => null);
+  const answer = await response?.json().catch(() => null);
+  if (signal.aborted) return;
+  const error = answer ? answer.error?.message : "The server can't be reached.";
+  byId("details").classList.toggle("stale", Boolean(error));
+  if (error) notice(`The chosen exchange: ${error}`);
+  else showExchange(byId("details"), answer);
+  then();
+  setTimeout(() => {
+    if (signal.aborted) return;
+    page.looking = null;
+    if (page.again) look();
+  }, Math.max(REST, 3 * (performance.now() - began)));
+}
+
+export function startLive() {
+  const ends = Object.entries(STATES).slice(2);
+  byId("state").append(...ends.map(([state, [words]]) => el("option", { value: state }, words)));
+  for (const id of ["find", "state", "trouble"]) byId(id).addEventListener("input", filter);
+  byId("pause").addEventListener("click", pause);
+  byId("clear").addEventListener("click", clear);
+  addEventListener("hashchange", choose);
+  setInterval(() => {
+    for (const exchange of page.known.values()) {
+      if (exchange.open) exchange.row.querySelector(".elapsed").textContent = elapsed(exchange);
     }
-  }
+  }, 1000);
+  choose();
+  connect();
 }
-
-function lose(message) {
-  byId("details").classList.add("stale");
-  notice(`The chosen exchange: ${message}`);
-}
-
-setInterval(() => {
-  for (const exchange of page.known.values()) {
-    if (isOpen(exchange)) page.rows.get(exchange.number).link.querySelector(".elapsed").textContent = elapsed(exchange);
-  }
-}, 1000);
-
-for (const id of ["find", "state", "trouble"]) byId(id).addEventListener("input", filter);
-byId("pause").addEventListener("click", pause);
-byId("clear").addEventListener("click", clear);
-byId("exchanges").addEventListener("click", (event) => {
-  const link = event.target.closest("a[href^='#exchange-']");
-  if (link && matchMedia("(max-width: 64rem)").matches) setTimeout(() => byId("details").scrollIntoView({ block: "start" }));
-});
-addEventListener("hashchange", choose);
-followMarks(revealMark);
-choose();
-connect();

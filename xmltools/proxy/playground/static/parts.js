@@ -1,154 +1,139 @@
 // What was read: text, reasoning, calls and errors in their order, up to a step of the stream.
 
-import { count, el, listing, shortened, visible } from "./dom.js";
-
-const LABELS = { text: "Text", reasoning: "Reasoning" };
-
-function row(path, type, value) {
-  const shown = value === "" ? el("span", { class: "empty" }, "empty") : shortened(value);
-  return el("tr", {}, el("th", { scope: "row" }, visible(path)), el("td", { class: "type" }, type), el("td", { class: "value" }, shown));
-}
+import { badge, count, el, empty, listing, remark, shortened, visible } from "./dom.js";
 
 const ROWS = 1000; // values of a call, and events
 const PARTS = 200; // texts, calls and errors
 
-function table(rows, caption) {
-  if (!rows.length) return el("p", { class: "empty" }, "No arguments.");
-  const head = el("tr", {}, ...["Argument", "Type", "Value"].map((name) => el("th", { scope: "col" }, name)));
-  const body = rows.slice(0, ROWS).map(({ path, type, value }) => row(path, type, value));
-  if (rows.length >= ROWS) body.push(el("tr", {}, el("td", { colspan: "3", class: "dim" }, "What follows is not shown.")));
-  return el("table", {}, el("caption", { class: "unseen" }, caption), el("thead", {}, head), el("tbody", {}, ...body));
+function tableOf(className, names, rows, caption) {
+  const head = el("tr", {}, names.map((name) => el("th", { scope: "col" }, name)));
+  const parts = [el("thead", {}, head), el("tbody", {}, ...rows)];
+  return el("table", { class: className, "aria-label": caption }, parts);
 }
 
-function header(label, name, ...rest) {
-  return el("header", {}, el("span", { class: "label" }, label), name ? el("strong", {}, visible(name)) : "", ...rest);
+function row({ path, type, value }) {
+  const shown = value === "" ? el("span", { class: "empty" }, "empty") : shortened(value);
+  const cells = [el("td", { class: "type" }, type), el("td", { class: "value" }, shown)];
+  return el("tr", {}, el("th", { scope: "row" }, visible(path)), cells);
 }
 
-function plain(part) {
-  const body = part.text.trim()
-    ? el("div", { class: "body" }, shortened(part.text.trim()))
-    : el("div", { class: "body empty" }, "white space only");
-  return el("article", { class: part.kind }, header(LABELS[part.kind]), body);
+function table(values, caption) {
+  if (!values.length) return empty("No arguments.");
+  const rows = values.slice(0, ROWS).map(row);
+  if (values.length >= ROWS) {
+    rows.push(el("tr", {}, el("td", { colspan: "3", class: "dim" }, "What follows is not shown.")));
+  }
+  return tableOf(null, ["Argument", "Type", "Value"], rows, caption);
 }
 
-// Several readings on one page have a prefix each, so that no two marks have one name.
-const nameOf = (reading, number) => `${reading.prefix ?? ""}${number}`;
-
-function placeOf(reading, number) {
-  const mark = reading.marks[number];
-  if (!mark) return "";
-  return el("a", { href: `#mark-${nameOf(reading, number)}`, class: "place" }, `line ${mark.line}, column ${mark.column}`);
+function article(kind, name, title, badges, ...body) {
+  const head = [el("span", { class: "label" }, title), name && el("strong", {}, visible(name)), badges];
+  return el("article", { class: kind }, el("header", {}, ...head), ...body);
 }
 
-function note(reading, number) {
-  const mark = reading.marks[number];
-  const place = placeOf(reading, number);
-  const what = el("p", {}, el("code", {}, mark.code), " ", visible(mark.message), " ", place);
-  return el("li", { id: `note-${nameOf(reading, number)}`, class: mark.kind, tabindex: "-1" }, what, el("p", { class: "hint" }, mark.hint));
+function said({ kind, text }) {
+  const body = text.trim();
+  const shown = body ? shortened(body) : "white space only";
+  return article(kind, "", kind, [], el("div", { class: body ? "body" : "body empty" }, shown));
 }
 
-function notes(reading, part) {
-  const number = reading.parts.indexOf(part);
-  const found = reading.marks.flatMap((mark, index) => (mark.part === number ? [note(reading, index)] : []));
-  const rest = part.repairs - found.length;
-  if (rest > 0) found.push(el("li", {}, `${count(rest, "further repair")} not shown.`));
-  return found.length ? el("ul", { class: "notes" }, ...found) : "";
+function place(reading, number) {
+  const { line, column } = reading.marks[number] ?? {};
+  if (!line) return "";
+  const href = `#mark-${reading.prefix}${number}`;
+  return [" ", el("a", { href, class: "place" }, `line ${line}, column ${column}`)];
 }
 
-function badge(kind, text) {
-  return el("span", { class: `badge ${kind}` }, text);
+function note(reading, mark, number) {
+  const what = el("p", {}, el("code", {}, mark.code), " ", visible(mark.message), place(reading, number));
+  const attributes = { id: `note-${reading.prefix}${number}`, class: mark.kind, tabindex: "-1" };
+  return el("li", attributes, what, el("p", { class: "hint" }, mark.hint));
 }
 
 function call(reading, part) {
+  const number = reading.parts.indexOf(part);
+  const notes = reading.marks.map((mark, at) => mark.part === number && note(reading, mark, at)).filter(Boolean);
+  const rest = part.repairs - notes.length;
+  if (rest > 0) notes.push(el("li", {}, `${count(rest, "further repair")} not shown.`));
   const state = part.repairs ? badge("repair", count(part.repairs, "repair")) : badge("clean", "clean");
   const server = el("span", { class: "dim" }, `on ${visible(part.server)}`);
-  const body = [table(part.arguments, `Arguments of ${part.name}`), notes(reading, part)];
-  return el("article", { class: "call" }, header("Call", part.name, server, state), ...body);
+  const values = table(part.arguments, `Arguments of ${part.name}`);
+  const list = notes.length > 0 && el("ul", { class: "notes" }, notes);
+  return article("call", part.name, "Call", [server, state], values, list);
+}
+
+// An error, or a notice, whose mark has a number: what was wrong, and what to tell the model.
+function wrong(reading, found, kind, number, ...more) {
+  const id = number >= 0 ? `note-${reading.prefix}${number}` : null;
+  const what = el("p", { id, tabindex: "-1" }, visible(found.message), place(reading, number));
+  const summary = el("summary", {}, "What to send back to the model");
+  const retry = el("details", { open: kind === "error" }, summary, listing(found.retry, "Retry message"));
+  const state = badge(kind === "error" ? "error" : "repair", found.code);
+  return article(kind, found.name, kind, [state], what, ...more, retry);
 }
 
 function failure(reading, part) {
-  const number = reading.marks.findIndex((each) => each.part === reading.parts.indexOf(part));
-  const id = number >= 0 ? `note-${nameOf(reading, number)}` : null;
-  const what = el("p", { id, tabindex: "-1" }, visible(part.message), " ", placeOf(reading, number));
-  const retry = el("details", { open: true }, el("summary", {}, "What to send back to the model"), listing(part.retry, "Retry message"));
-  const read = part.arguments.length ? table(part.arguments, "Arguments that were read before the error") : "";
-  const hint = el("p", { class: "hint" }, visible(part.hint));
-  return el("article", { class: "error" }, header("Error", part.name ?? "", badge("error", part.code)), what, hint, read, retry);
+  const at = reading.parts.indexOf(part);
+  const number = reading.marks.findIndex((mark) => mark.part === at);
+  const read = part.arguments.length && table(part.arguments, "Arguments that were read before the error");
+  return wrong(reading, part, "error", number, el("p", { class: "hint" }, visible(part.hint)), read);
 }
 
-function notice(reading, found, number) {
-  const mark = reading.marks.findIndex((each) => each.notice === number);
-  const id = mark >= 0 ? `note-${nameOf(reading, mark)}` : null;
-  const what = el("p", { id, tabindex: "-1" }, visible(found.message), " ", placeOf(reading, mark));
-  const retry = el("details", {}, el("summary", {}, "What to send back to the model"), listing(found.retry, "Retry message"));
-  return el("article", { class: "notice" }, header("Notice", found.name ?? "", badge("repair", found.code)), what, retry);
+function unfinished({ name, arguments: known }) {
+  const values = [...known].map(([path, value]) => ({ path, type: "text so far", value }));
+  const body = values.length ? table(values, `Arguments of ${name} so far`) : empty("No argument yet.");
+  return article("call open", name, "Call", [badge("held", "still being written")], body);
 }
 
-function unfinished(open) {
-  const rows = [...open.arguments].map(([path, value]) => ({ path, type: "text so far", value }));
-  const body = rows.length ? table(rows, `Arguments of ${open.name} so far`) : el("p", { class: "empty" }, "No argument yet.");
-  return el("article", { class: "call open" }, header("Call", open.name, badge("held", "still being written")), body);
-}
+const isBlock = ({ kind }) => kind === "call" || kind === "error";
+const block = (reading, part) => (part.kind === "call" ? call(reading, part) : failure(reading, part));
 
 export function showParts(target, reading, state) {
-  const blocks = reading.parts.filter((part) => part.kind === "call" || part.kind === "error");
-  const make = (part) => {
-    if (part.block === undefined) return plain(part);
-    const block = blocks[part.block];
-    return block.kind === "call" ? call(reading, block) : failure(reading, block);
-  };
+  const blocks = reading.parts.filter(isBlock);
+  const make = (part) => (part.block === undefined ? said(part) : block(reading, blocks[part.block]));
   const rest = state.parts.length - PARTS;
-  const first = state.parts.slice(0, rest > 0 ? PARTS / 2 : PARTS).map(make);
-  const last = rest > 0 ? [el("p", { class: "remark" }, `${count(rest, "part")} in the middle not shown.`), ...state.parts.slice(-PARTS / 2).map(make)] : [];
-  const shown = [...first, ...last];
-  reading.notices.forEach((each, number) => {
-    if (state.ended || each.span[1] <= state.covered) shown.push(notice(reading, each, number));
-  });
+  const shown = state.parts.slice(0, rest > 0 ? PARTS / 2 : PARTS).map(make);
+  if (rest > 0) {
+    shown.push(remark(`${count(rest, "part")} in the middle not shown.`), ...state.parts.slice(-PARTS / 2).map(make));
+  }
+  for (const [number, notice] of reading.notices.entries()) {
+    if (!state.ended && notice.span[1] > state.covered) continue;
+    shown.push(wrong(reading, notice, "notice", reading.marks.findIndex((mark) => mark.notice === number)));
+  }
   if (state.open) shown.push(unfinished(state.open));
-  if (state.ended && reading.unclosed_reasoning) shown.push(el("p", { class: "remark" }, "The reply ended inside reasoning."));
-  if (!shown.length) shown.push(el("p", { class: "empty" }, "The parser has said nothing yet."));
-  target.replaceChildren(...shown);
+  if (state.ended && reading.unclosed_reasoning) shown.push(remark("The reply ended inside reasoning."));
+  target.replaceChildren(...(shown.length ? shown : [empty("The parser has said nothing yet.")]));
 }
 
 // Calls that an upstream told apart itself, and that have no place in its text.
-export function showNative(parts) {
-  const reading = { parts, marks: [] };
-  return parts.map((part) => (part.kind === "call" ? call(reading, part) : failure(reading, part)));
-}
+export const showNative = (parts) => parts.map((part) => block({ parts, marks: [], prefix: "" }, part));
 
-function detail(entry) {
-  if (entry.kind === "argument") return `${entry.path} = ${entry.text}`;
-  if (entry.kind === "started") return `${entry.name} (${entry.id})`;
-  if (["call", "error", "skipped"].includes(entry.kind)) return `characters ${entry.span[0]} to ${entry.span[1]}`;
-  return entry.text;
+function detail({ path, text, name, id, span }) {
+  if (path !== undefined) return `${path} = ${text}`;
+  return text ?? (name ? `${name} (${id})` : `characters ${span[0]} to ${span[1]}`);
 }
-
-const NAMES = {
-  text: "TextDelta",
-  reasoning: "ReasoningDelta",
-  started: "CallStarted",
-  argument: "ArgumentDelta",
-  call: "CallCompleted",
-  error: "CallFailed",
-  notice: "Noticed",
-  skipped: "Skipped",
-};
 
 // A line for each run of events, made once; those that have not come yet are dimmed.
 export function listEvents(target, steps) {
-  const rows = steps.entries.slice(0, ROWS).map((entry) => {
-    const text = detail(entry);
-    const shown = text.length > 160 ? `${text.slice(0, 160)}\u2026` : text;
-    const at = entry.at > steps.count ? "end" : (entry.at * steps.size).toLocaleString("en");
-    const cells = [el("td", { class: "number" }, at), el("td", {}, el("code", {}, NAMES[entry.kind])), el("td", {}, visible(JSON.stringify(shown).slice(1, -1)))];
-    return el("tr", { class: entry.kind, "data-at": entry.at }, ...cells);
+  const runs = [];
+  for (const event of steps.events) {
+    const last = runs.at(-1);
+    const goesOn = event.kind.endsWith("Delta") && event.kind === last?.kind && event.path === last.path;
+    if (goesOn) last.text += event.text;
+    else runs.push({ ...event });
+  }
+  const rows = runs.slice(0, ROWS).map((run) => {
+    const text = detail(run);
+    const shown = JSON.stringify(text.length > 160 ? `${text.slice(0, 160)}\u2026` : text).slice(1, -1);
+    const at = run.at > steps.count ? "end" : (run.at * steps.size).toLocaleString("en");
+    const cells = [el("code", {}, run.kind), visible(shown)].map((cell) => el("td", {}, cell));
+    return el("tr", { "data-at": run.at }, el("td", { class: "number" }, at), cells);
   });
-  const head = el("tr", {}, ...["After character", "Event", "Content"].map((name) => el("th", { scope: "col" }, name)));
-  const rest = steps.entries.length - rows.length;
-  target.replaceChildren(el("table", { class: "events" }, el("thead", {}, head), el("tbody", {}, ...rows)));
+  target.replaceChildren(tableOf("events", ["After character", "Event", "Content"], rows, "Events"));
+  const rest = runs.length - rows.length;
   if (rest > 0) target.append(el("p", { class: "dim" }, `${count(rest, "further entry")} not shown.`));
 }
 
 export function dimEvents(target, position) {
-  for (const row of target.querySelectorAll("tbody tr")) row.classList.toggle("later", Number(row.dataset.at) > position);
+  for (const each of target.querySelectorAll("tbody tr")) each.classList.toggle("later", each.dataset.at > position);
 }

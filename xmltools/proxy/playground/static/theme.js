@@ -1,35 +1,30 @@
-// Light or dark: what the system says, until the switch is used. It runs before the page is shown, so that nothing flashes.
+// Light or dark: what the system says, until the switch is used. It runs before the page is shown: nothing flashes.
 "use strict";
 
 (() => {
-  const root = document.documentElement;
+  const KEY = "xmltools-theme";
+  const { dataset } = document.documentElement;
   const system = matchMedia("(prefers-color-scheme: dark)");
-  const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : system.matches);
+  const isDark = () => (dataset.theme ? dataset.theme === "dark" : system.matches);
 
-  function stored() {
+  // Storage may be forbidden: then the choice lasts as long as the page.
+  function attempt(action) {
     try {
-      return localStorage.getItem("xmltools-theme");
+      return action(localStorage);
     } catch {
-      return null; // storage may be forbidden
+      return null;
     }
   }
 
-  function choose(theme) {
-    root.dataset.theme = theme;
-    try {
-      localStorage.setItem("xmltools-theme", theme);
-    } catch {
-      // then it lasts as long as the page
-    }
-  }
-
-  if (stored() === "dark" || stored() === "light") root.dataset.theme = stored();
+  const stored = attempt((storage) => storage.getItem(KEY));
+  if (stored === "dark" || stored === "light") dataset.theme = stored;
 
   document.addEventListener("DOMContentLoaded", () => {
     const button = document.getElementById("theme");
     const show = () => button.setAttribute("aria-pressed", String(isDark()));
     button.addEventListener("click", () => {
-      choose(isDark() ? "light" : "dark");
+      dataset.theme = isDark() ? "light" : "dark";
+      attempt((storage) => storage.setItem(KEY, dataset.theme));
       show();
     });
     system.addEventListener("change", show);
