@@ -46,6 +46,7 @@ LIVE = Settings(dialect="forge", live_arguments=True)
 HOST = "127.0.0.1"
 PATH = "/v1/chat/completions"
 MOST_STREAMS = 500
+STREAMS = 200
 MOST_CHUNKS = 1000
 PROPERTIES = {"path": {"type": "string"}, "content": {"type": "string"}}
 FUNCTION = {
@@ -157,7 +158,7 @@ ATTACKS = {
     "JSON": Attack([RECURSIVE], call_of(f"<v>{json.dumps([['x', None]] * 20_000)}</v>")),
     "many tools": Attack(MANY, "No call."),
     "sections": Attack([FUNCTION], "<![CDATA[<tool><a>]]>" * 5_000),
-    "openers": Attack([FUNCTION], "<tool><a " * 10_000),
+    "openers": Attack([FUNCTION], "<tool><a " * 1_600_000),
     "calls": Attack([FUNCTION], "<tool><tool_name>write_file</tool_name></tool>" * 900),
     "attributes": Attack([tool_of(v={"type": "object"})], call_of("<v>" + "<a b='c' d='e'/>" * 9_000 + "</v>")),
     "open value": Attack([FUNCTION], f"{OPEN}{'<tool><![CDATA[]]> ' * 5_000}"),
@@ -352,6 +353,17 @@ class Bench:
         fields = Path(f"/proc/{self.pids[server]}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
+    async def health(self, server: str, waits: list[float]) -> None:
+        """Ask for /healthz again and again; note how long each answer took."""
+        while True:
+            began = time.monotonic()
+            reader, writer = await asyncio.open_connection(HOST, self.ports[server])
+            writer.write(b"GET /healthz HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n")
+            await reader.read()
+            writer.close()
+            waits.append(time.monotonic() - began)
+            await asyncio.sleep(0.1)
+
     async def go(self) -> None:
         """Let the upstream's held streams go on."""
         reader, writer = await asyncio.open_connection(HOST, self.ports["upstream"])
@@ -373,13 +385,13 @@ async def latency(bench: Bench, quick: bool) -> list[Figure]:
     rounds, plan = (3, Plan(70, 90, 0.02)) if quick else (9, Plan(100, 150, 0.02))
     found: dict[str, list[tuple[float, float]]] = {"upstream": [], "plain": [], "xmltools": []}
     for server in found:
-        await bench.ages(server, 50, Plan(5, 5, 0.02))
+        await bench.ages(server, STREAMS, Plan(5, 5, 0.02))
     for number in range(rounds):
         order = list(found) if number % 2 else list(reversed(found))
         for server in order:
-            found[server].append(percentiles(await bench.ages(server, 50, plan)))
+            found[server].append(percentiles(await bench.ages(server, STREAMS, plan)))
     figures = []
-    for place, (name, asked) in enumerate((("p50", 1.3), ("p99", 1.5))):
+    for place, (name, asked) in enumerate((("p50", 1.5), ("p99", 1.7))):
         ours, plain, direct = ([each[place] for each in found[key]] for key in ("xmltools", "plain", "upstream"))
         ratio = median(mine / theirs for mine, theirs in zip(ours, plain, strict=True))
         shown = " / ".join(f"{median(each) * 1e3:.2f}" for each in (ours, plain, direct))
@@ -515,26 +527,27 @@ async def lag(path: str, value: str, size: int) -> int:
 
 
 async def stalls(bench: Bench, quick: bool) -> list[Figure]:
-    """Figure e: how old chunks of one client are while another one sends what takes longest to read."""
-    rounds, plan = (3, Plan(40, 60, 0.02)) if quick else (7, Plan(100, 150, 0.02))
+    """Figure e: how old chunks of one client are, and how long /healthz takes, while another one sends what takes
+    longest to read."""
+    rounds, plan = (2, Plan(40, 60, 0.02)) if quick else (5, Plan(100, 150, 0.02))
     await bench.ages("xmltools", 20, Plan(5, 5, 0.02))
-    found: dict[str, list[float]] = {}
-    for number in range(rounds * 3):
-        # What the attack takes of the machine, whichever server it goes to, is seen where it goes to the plain proxy.
-        name = ("quiet", "xmltools", "plain")[(number + number // 3) % 3]
-        with attacked(bench.ports.get(name)):
-            found.setdefault(name, []).append(percentiles(await bench.ages("xmltools", 20, plan))[1])
-    quiet, busy, plain = (median(found[name]) for name in ("quiet", "xmltools", "plain"))
-    shown = f"ms: {busy * 1e3:.2f}, quiet {quiet * 1e3:.2f}, beside an attack on the plain proxy {plain * 1e3:.2f}"
-    return [Figure("e latency beside a hostile client, p99", 3, busy / quiet, "quiet", shown)]
+    quiet = percentiles(await bench.ages("xmltools", 20, plan))[1]
+    busy, waits = [], [0.0]
+    for _ in range(rounds):
+        with attacked(bench.ports["xmltools"]):
+            asking = asyncio.create_task(bench.health("xmltools", waits))
+            busy.append(percentiles(await bench.ages("xmltools", 20, plan))[1])
+            asking.cancel()
+    note = f"quiet {quiet * 1e3:.2f} ms"
+    return [
+        Figure("e latency beside hostile clients, p99", 0.2, median(busy), "s", note),
+        Figure("e slowest /healthz beside them", 0.3, max(waits), "s", ""),
+    ]
 
 
 @contextmanager
-def attacked(port: int | None) -> Iterator[None]:
+def attacked(port: int) -> Iterator[None]:
     """Send hostile requests to a port from a process of its own meanwhile."""
-    if port is None:
-        yield
-        return
     process = multiprocessing.get_context("spawn").Process(target=attack_all, args=(port,), daemon=True)
     process.start()
     time.sleep(1)  # until it has loaded what it needs

@@ -192,6 +192,7 @@ class Translation(Relay):
         super().__init__(api, **options)
         self.exchange = exchange
         self._on_chunk = on_chunk
+        self._decoder = SSEDecoder()
         self.keepalive = exchange.keepalive if exchange.streams else b""
 
     @property
@@ -201,8 +202,8 @@ class Translation(Relay):
 
     @property
     def pending(self) -> int:  # type: ignore[override]
-        """As `Exchange.pending`."""
-        return self.exchange.pending
+        """As `Exchange.pending`, with the event that is not complete."""
+        return self._decoder.held + self.exchange.pending
 
     def steps(self) -> Steps:
         """Say what to do, from the first request to the upstream to the last byte for the client."""
@@ -261,7 +262,8 @@ class Translation(Relay):
 
     def _heard(self, answered: Answered) -> Steps:
         """Give the client what becomes of one stream of the upstream."""
-        exchange, decoder = self.exchange, SSEDecoder()
+        exchange = self.exchange
+        decoder = self._decoder = SSEDecoder()
         begins, data = b"", b""
         has_events = self.all_said = False
         while not (data is None or self.all_said or exchange.done):

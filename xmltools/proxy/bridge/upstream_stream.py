@@ -37,7 +37,8 @@ class SSEDecoder:
         self._held: list[str] = []
         self._name = ""
         self._data: list[str] = []
-        self._size = 0
+        self.held = 0
+        """Characters of the event that is not complete."""
         self._started = False
 
     def feed(self, data: bytes) -> list[tuple[str, str]]:
@@ -60,7 +61,7 @@ class SSEDecoder:
             self._hold(text)
             return []
         text = "".join((*self._held, text))
-        self._size -= sum(map(len, self._held))
+        self.held -= sum(map(len, self._held))
         self._held = []
         events = []
         at = 0
@@ -76,20 +77,20 @@ class SSEDecoder:
         """Keep what may belong to an event that is not complete."""
         if text:
             self._held.append(text)
-        self._size += len(text)
-        if self._size > MAX_EVENT:
+        self.held += len(text)
+        if self.held > MAX_EVENT:
             raise XMLToolsError(f"an event of the upstream has more than {MAX_EVENT:,} characters")
 
     def _line(self, line: str) -> tuple[str, str] | None:
         if not line:
             event = (self._name, "\n".join(self._data)) if self._data else None
-            self._name, self._data, self._size = "", [], 0
+            self._name, self._data, self.held = "", [], 0
             return event
         field, _, value = line.partition(":")
         value = value.removeprefix(" ")
         if field == "data":
             self._data.append(value)
-            self._size += len(value) + 1
+            self.held += len(value) + 1
         elif field == "event":
             self._name = value
         return None

@@ -19,27 +19,24 @@ from types import FrameType
 from typing import Any
 from urllib.parse import urlsplit
 
-import httpx2
 import uvicorn
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp
 
-from xmltools.dialects import family_of
 from xmltools.errors import XMLToolsError
-from xmltools.proxy.bridge import Api, Exchange, Settings
-from xmltools.proxy.bridge.settings import can_be_written
+from xmltools.proxy.bridge import Api, Exchange
 from xmltools.proxy.playground import LiveHub
 from xmltools.proxy.scripted.server import ScriptedModel
 from xmltools.proxy.server.chat_templates import ToldDialects
 from xmltools.proxy.server.config import ServeConfig
+from xmltools.proxy.server.first_look import report_upstream
 from xmltools.proxy.server.guard import Guard
 from xmltools.proxy.server.in_process import LocalApp
-from xmltools.proxy.server.listed_models import listed_models
-from xmltools.proxy.server.logging import LOGGER, configure_logging
+from xmltools.proxy.server.logging import configure_logging
 from xmltools.proxy.server.metrics import Metrics
-from xmltools.proxy.server.network import Connections, Sender, unreachable
+from xmltools.proxy.server.network import Connections, Sender
 from xmltools.proxy.server.routes import make_routes
 from xmltools.proxy.server.server_parts import Service
 from xmltools.proxy.server.upstream import Upstream
@@ -51,13 +48,7 @@ _BACKLOG = 2048
 _SWITCH = 0.0005
 """Seconds after which a thread that reads what is long lets the others go on."""
 _OTHER_FILES = 256
-_PATIENCE = 5.0
-"""Seconds in which the upstream should name its models."""
-_MOST = 1 << 20
-"""Bytes of that answer that are looked at."""
-_MOST_NAMES = 10
 _PORTS = {"http": 80, "https": 443}
-_LONGEST = 100
 _LOOK = 0.1
 """Seconds after which it is looked whether the process was told again to stop."""
 _LAST_WORDS = 1.5
@@ -314,54 +305,3 @@ def _listen(host: str, port: int) -> socket.socket:
         reason = getattr(error, "strerror", None) or error
         raise XMLToolsError(f"can't listen at {host} port {port}: {reason}; choose another --host or --port") from None
     return listener
-
-
-# What the log says of the upstream when the server starts
-
-
-def report_upstream(config: ServeConfig, *, transport: httpx2.BaseTransport | None = None) -> None:
-    """Ask the upstream for its models, and log the answer. It may also start later than we do.
-
-    `transport` sends the request; by default one that knows no proxies.
-    """
-    headers = {"authorization": f"Bearer {config.upstream_key}"} if config.upstream_key else {}
-    try:
-        with (
-            httpx2.Client(transport=transport, timeout=_PATIENCE, trust_env=False, headers=headers) as client,
-            client.stream("GET", f"{config.base_url}/models") as response,
-        ):
-            _report_answer(response.status_code, _start_of(response), config.settings)
-    except httpx2.TimeoutException:
-        LOGGER.warning(f"the upstream does not answer within {_PATIENCE:g} seconds")
-    except httpx2.HTTPError as error:
-        LOGGER.warning(unreachable(config.base_url, error))
-
-
-def _start_of(response: httpx2.Response) -> bytes:
-    body = b""
-    for piece in response.iter_bytes():
-        body += piece
-        if len(body) > _MOST:
-            break
-    return body[:_MOST]
-
-
-def _report_answer(status: int, body: bytes, settings: Settings) -> None:
-    if status in (401, 403):
-        LOGGER.warning(f"the upstream asks for a key (status {status}); give it with --upstream-key-env")
-    elif not 200 <= status < 300:
-        LOGGER.warning(f"the upstream answers, but says with status {status} no models; is its URL right?")
-    else:
-        names = [model.id[:_LONGEST] for model in listed_models(body)]
-        more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-        LOGGER.info(f"the upstream answers; its models: {', '.join(names[:_MOST_NAMES]) or 'none that it names'}{more}")
-        for name in names[:_MOST_NAMES]:
-            _report_dialect(name, settings)
-
-
-def _report_dialect(model: str, settings: Settings) -> None:
-    """Say so if a model is known to write calls in another dialect than it will be asked for."""
-    asked, family = settings.for_model(model).dialect, family_of(model)
-    own = family.dialect if family is not None else None
-    if own and own != asked and can_be_written(own):
-        LOGGER.info(f"{model} is known to write {own}, and will be asked for {asked}: --dialect auto asks for {own}")

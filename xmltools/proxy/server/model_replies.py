@@ -17,7 +17,7 @@ import anyio
 import anyio.lowlevel
 
 from xmltools.proxy.bridge import Refusal, UpstreamError
-from xmltools.proxy.bridge.relay import Answered, Ask, Given, Head, Relay, Step, Steps, Take
+from xmltools.proxy.bridge.relay import JSON, Answered, Ask, Given, Head, Relay, Step, Steps, Take
 from xmltools.proxy.server.http_responses import Answer, send_bytes
 from xmltools.proxy.server.network import Headers, Request
 from xmltools.proxy.server.server_parts import LONG, Service
@@ -54,7 +54,7 @@ class RelayedAnswer(Answer):
         self._relay = relay
         self._steps = steps
         self._make = make
-        self._size = size
+        self._size = size  # of what is read as a whole
         self._head: Head | None = None
         self._ready: list[bytes] = []
         self._open = AsyncExitStack()
@@ -94,8 +94,7 @@ class RelayedAnswer(Answer):
 
     async def _next(self, outcome: Any) -> Step | None:
         """Tell the steps what came of the last one, and give the client what is ready. Returns what to do next."""
-        is_read = isinstance(outcome, bytes)
-        size = len(outcome) if is_read else 0 if isinstance(outcome, Answered) else self._size
+        size = self._size if outcome is None else 0
         while True:
             # Who looks on hears of each event, and not in a thread.
             if size + self._relay.pending > LONG and self._service.hub is None:
@@ -151,6 +150,8 @@ class RelayedAnswer(Answer):
             with anyio.CancelScope(deadline=self._rest):
                 piece = await anext(self._answer.pieces, None)
         self._pieces += 1
+        if piece is not None and self._answer.content_type.startswith(JSON):
+            self._size += len(piece)
         self._heard()
         return piece
 
