@@ -51,10 +51,12 @@ class Ask(NamedTuple):
 
 
 class Answered(NamedTuple):
-    """The head of an answer of the upstream."""
+    """The head of an answer of the upstream. `encoding` is that of its content, `is_bounded`: its length is told."""
 
     status: int
     content_type: str
+    encoding: str = ""
+    is_bounded: bool = False
 
 
 class Take(Enum):
@@ -104,10 +106,13 @@ class Relay:
     `upstream` names the upstream, for what it is known not to take. An answer that does not stream may have `most`
     bytes. `request_id` stands in Anthropic's errors. `follows`: the client may follow a redirect itself.
 
-    `begun`: the client has been sent something, which may be no more than a sign of life. `failure` is why it got no
-    whole answer, `all_said` whether the upstream said that its answer was at its end.
+    `begun`: the client has been sent something, which may be no more than a sign of life. `is_cut`: its answer is to be
+    left without an end, since there is no place for an error in it. `failure` is why it got no whole answer, `all_said`
+    whether the upstream said that its answer was at its end.
     """
 
+    raw = False
+    """Whether the client gets the upstream's answer as it is, with its headers."""
     keepalive = b""
     """What may be sent, once a stream has begun or to begin it, while the upstream says nothing."""
     awaits_usage = False
@@ -131,7 +136,7 @@ class Relay:
         self._most = most
         self._request_id = request_id
         self._follows = follows
-        self.begun = False
+        self.begun = self.is_cut = False
         self.failure: Refusal | None = None
         self.all_said = False
 

@@ -94,7 +94,9 @@ class ServeConfig:
         _check_count("max_streams", self.max_streams, least=0)
         _check_count("workers", self.workers, least=1)
         if self.live and self.workers > 1:
-            raise XMLToolsError("live: one process shows only what passes through itself; leave out live, or workers")
+            raise XMLToolsError(
+                "live: each process would show only its own requests; choose one worker, or leave it out"
+            )
         if type(self.port) is not int or not 0 <= self.port <= 65535:
             raise XMLToolsError(
                 f"port: expected a number from 0 (any that is free) through 65535, got {self.port!r:.60}"

@@ -12,7 +12,7 @@ from xmltools.errors import XMLToolsError
 from xmltools.proxy.bridge import Refusal, SSEDecoder, error_message, is_error, read_chunk
 from xmltools.proxy.bridge.client_errors import BROKEN_OFF, ELSEWHERE, ERROR_IN_ANSWER, WEB_PAGE, is_page
 from xmltools.proxy.bridge.json_bodies import NO_OBJECT, parse_object
-from xmltools.proxy.server.upstream import UpstreamAnswer
+from xmltools.proxy.bridge.relay import Answered
 
 _MOST = 64 * 1024
 """Bytes of an error: what is longer is an answer, or one that nobody wants to read."""
@@ -31,10 +31,10 @@ class Fault(NamedTuple):
 class PassedAnswer:
     """Takes the pieces of one answer; `is_chat`: it is to be a completion, whose stream has a proper end."""
 
-    def __init__(self, answer: UpstreamAnswer, *, is_chat: bool) -> None:
+    def __init__(self, answer: Answered, *, is_chat: bool) -> None:
         self._answer = answer
         self._is_chat = is_chat
-        self._is_readable = answer.header(b"content-encoding") in ("", "identity")
+        self._is_readable = answer.encoding in ("", "identity")
         is_stream = answer.status < 400 and answer.content_type.startswith("text/event-stream")
         self._events = SSEDecoder() if is_stream and self._is_readable else None
         self._start = bytearray()

@@ -10,6 +10,8 @@ from starlette.types import Receive, Scope
 
 from xmltools.proxy.bridge import Refusal
 
+TOO_LARGE = "body_too_large"
+
 
 class ClientGoneError(Exception):
     """The client closed the connection before it had sent its request."""
@@ -17,9 +19,7 @@ class ClientGoneError(Exception):
 
 def _too_large(most: int) -> Refusal:
     """Return the refusal of a body with more than `most` bytes."""
-    return Refusal(
-        f"the body of a request may have {most:,} bytes, this one has more", status=413, code="body_too_large"
-    )
+    return Refusal(f"the body of a request may have {most:,} bytes, this one has more", status=413, code=TOO_LARGE)
 
 
 def check_size(headers: Headers, most: int) -> None:

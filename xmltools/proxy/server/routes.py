@@ -22,8 +22,8 @@ from xmltools.proxy.server.http_responses import send_bytes, send_error, send_js
 from xmltools.proxy.server.live_record import shown_live
 from xmltools.proxy.server.logging import record_of
 from xmltools.proxy.server.metrics import CONTENT_TYPE
-from xmltools.proxy.server.model_replies import RelayedAnswer
-from xmltools.proxy.server.passthrough import Passthrough, forward, upstream_path
+from xmltools.proxy.server.passthrough import forward, pass_through, upstream_path
+from xmltools.proxy.server.relayed_answer import RelayedAnswer
 from xmltools.proxy.server.request_bodies import read_body
 from xmltools.proxy.server.server_parts import Service
 from xmltools.proxy.server.tracing import spanning
@@ -41,7 +41,7 @@ def make_routes(service: Service) -> list[BaseRoute]:
         Route("/v1/responses", _Calls(service, "responses"), methods=["POST"]),
         Route("/v1/models", _App(service, _models, "/v1/models"), methods=["GET"]),
         Route("/v1/models/{id:path}", _App(service, _models, "/v1/models"), methods=["GET"]),
-        Route("/v1/{path:path}", Passthrough(service)),
+        Route("/v1/{path:path}", _App(service, pass_through, "passthrough")),
         Route("/healthz", _App(service, _health, "/healthz"), methods=["GET"]),
         Route("/metrics", _App(service, _metrics, "/metrics"), methods=["GET"]),
         Route("/", _App(service, _front, "/"), methods=["GET"]),
@@ -128,7 +128,7 @@ async def _count_tokens(service: Service, scope: Scope, receive: Receive, send: 
 async def _models(service: Service, scope: Scope, receive: Receive, send: Send) -> None:
     """Pass on the upstream's models; a client of Anthropic's API gets them in its words."""
     if "anthropic-version" not in Headers(scope=scope):
-        await Passthrough(service)(scope, receive, send)
+        await pass_through(service, scope, receive, send)
         record_of(scope).route = "/v1/models"
         return
     record_of(scope).api = "messages"

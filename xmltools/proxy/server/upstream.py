@@ -72,6 +72,10 @@ class UpstreamAnswer:
         dropped = _HOP_BY_HOP | _NOT_PASSED_DOWN | _named_by_connection(self._headers)
         return [each for each in self._headers if each[0] not in dropped and not each[0].startswith(_ABOUT_PAGES)]
 
+    def headers_beside_body(self) -> Headers:
+        """Return the headers for a client that gets another body, and is told of its type and length."""
+        return [each for each in self.passed_headers() if not each[0].startswith(b"content-")]
+
     def limit_headers(self) -> Headers:
         """Return the headers that say when, and how much, may be asked next."""
         return [(name, value) for name, value in self._headers if name.startswith(_ABOUT_LIMITS)]

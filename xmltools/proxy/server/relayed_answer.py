@@ -1,4 +1,4 @@
-"""A model's reply on its way to the client: what the steps of a relay say, done with sockets.
+"""The upstream's answer on its way to the client: what the steps of a relay say, done with sockets.
 
 A slow client slows the upstream down, and nothing piles up here. If it takes long until there is anything to tell, a
 client that streams is told that we are still here. What takes long to read is read in a thread, in turns, so that no
@@ -15,15 +15,25 @@ from typing import Any
 
 import anyio
 import anyio.lowlevel
+from starlette.types import Receive, Scope, Send
 
 from xmltools.proxy.bridge import Refusal, UpstreamError
 from xmltools.proxy.bridge.relay import JSON, Answered, Ask, Given, Head, Relay, Step, Steps, Take
-from xmltools.proxy.server.http_responses import Answer, send_bytes
+from xmltools.proxy.server.http_responses import send_bytes
+from xmltools.proxy.server.logging import record_of
 from xmltools.proxy.server.network import Headers, Request
+from xmltools.proxy.server.request_bodies import TOO_LARGE
 from xmltools.proxy.server.server_parts import LONG, Service
 from xmltools.proxy.server.upstream import UpstreamAnswer
+from xmltools.proxy.server.watch import Watch
 
-_HEADERS = [(b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no")]
+_HEADERS: Headers = [
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-cache"),
+    (b"x-accel-buffering", b"no"),
+]
+_LAST_WORDS = 1.0
+"""Seconds for the error that is sent when the server is stopped."""
 _REST = 1.0
 """Seconds in which an upstream that has said all may tell the usage, and close its stream, so that the connection can
 be used again."""
@@ -36,9 +46,9 @@ _TURN = 0.0005
 """Seconds for which one reply is read while others wait."""
 
 
-class RelayedAnswer(Answer):
+class RelayedAnswer:
     """Answers one request with what the `steps` of a relay give. `make` makes the requests for the upstream; the body
-    of the client's request has `size` bytes."""
+    of the client's request has `size` bytes, and has been read when `body_read` is set (None: it has been)."""
 
     def __init__(
         self,
@@ -46,15 +56,25 @@ class RelayedAnswer(Answer):
         relay: Relay,
         steps: Steps,
         make: Callable[[Ask], Request],
-        *asgi: Any,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        *,
         size: int = 0,
+        body_read: anyio.Event | None = None,
     ) -> None:
+        self._service = service
+        self._config = service.config
+        self._record = record_of(scope)
+        self._send = send
         keepalive = self._keep_alive if relay.keepalive else None
-        super().__init__(service, *asgi, keepalive=keepalive, every=service.config.keepalive)
+        self._watch = Watch(receive, body_read=body_read, keepalive=keepalive, every=service.config.keepalive)
         self._relay = relay
         self._steps = steps
         self._make = make
         self._size = size  # of what is read as a whole
+        self._asked = 0.0
+        self._limit = ""
         self._head: Head | None = None
         self._ready: list[bytes] = []
         self._open = AsyncExitStack()
@@ -67,14 +87,20 @@ class RelayedAnswer(Answer):
 
     async def run(self) -> None:
         """Answer."""
-        streams = self._service.metrics.streams if self._relay.keepalive else None
-        if streams is not None:
-            streams.inc()
+        self._service.metrics.streams.inc(bool(self._relay.keepalive))
         try:
-            await super().run()
+            await self._watch.run(self._work)
+        except anyio.get_cancelled_exc_class():
+            if not self._watch.finished:
+                with anyio.move_on_after(_LAST_WORDS, shield=True):
+                    await self._fail(UpstreamError("the server is being stopped", 503))
+            raise
         finally:
-            if streams is not None:
-                streams.dec()
+            self._service.metrics.streams.dec(bool(self._relay.keepalive))
+        if self._watch.left:
+            self._record.outcome = "client_left"
+        elif self._watch.expired:
+            await self._fail(UpstreamError(f"the upstream {self._limit}", 504))
 
     async def _work(self) -> None:
         async with self._open:
@@ -130,18 +156,27 @@ class RelayedAnswer(Answer):
 
     async def _send_request(self, ask: Ask) -> Answered:
         await self._open.aclose()
-        request = self._make(ask)
-        self._ask(request)
+        request, live = self._make(ask), self._record.live
+        if live is not None:
+            live.asked(request.content if isinstance(request.content, bytes) else None)
+        self._asked = time.perf_counter()
+        self._limit = f"gave no answer within {self._config.first_byte_timeout:g} seconds (--timeout)"
+        self._watch.wait(self._config.first_byte_timeout)
         self._pieces = 0
-        self._answer = answer = await self._open.enter_async_context(self._service.upstream.open(request, self._record))
-        self._answered(answer)
-        return Answered(answer.status, answer.content_type)
+        opened = self._service.upstream.open(request, self._record, raw=self._relay.raw)
+        self._answer = answer = await self._open.enter_async_context(opened)
+        if live is not None:
+            live.answered(answer.status)
+        encoding, length = answer.header(b"content-encoding"), answer.header(b"content-length")
+        return Answered(answer.status, answer.content_type, encoding, bool(length))
 
     async def _take(self) -> bytes | None:
         assert self._answer is not None
         if self._pieces:
-            await self._gather()
-            self._wait_on()
+            if not self._relay.raw:
+                await self._gather()
+            self._limit = f"said nothing for {self._config.idle_timeout:g} seconds (--idle-timeout)"
+            self._watch.wait(self._config.idle_timeout)
         if not self._relay.awaits_usage:
             piece = await anext(self._answer.pieces, None)
         else:
@@ -149,10 +184,12 @@ class RelayedAnswer(Answer):
             self._rest = min(self._rest, anyio.current_time() + min(_REST, self._config.idle_timeout / 2))
             with anyio.CancelScope(deadline=self._rest):
                 piece = await anext(self._answer.pieces, None)
+        self._watch.busy()
         self._pieces += 1
-        if piece is not None and self._answer.content_type.startswith(JSON):
+        if self._record.ttft is None:
+            self._record.ttft = time.perf_counter() - self._asked
+        if piece is not None and self._answer.content_type.startswith(JSON) and not self._relay.raw:
             self._size += len(piece)
-        self._heard()
         return piece
 
     async def _gather(self) -> None:
@@ -166,8 +203,10 @@ class RelayedAnswer(Answer):
     async def _pass_on(self, more: bool = True) -> None:
         data = b"".join(self._ready)
         self._ready.clear()
-        if more and not data:
+        if more and not data and (self._started or not self._relay.raw):
             return
+        if data and self._relay.raw and self._record.live is not None:
+            self._record.live.passed_on()
         # Two tasks write, and neither may come between the other's head and its first bytes. A lock would do, but each
         # of the many pieces would pay for what happens once in many seconds.
         self._passing_on = True
@@ -192,8 +231,10 @@ class RelayedAnswer(Answer):
     async def _write(self, data: bytes, more: bool) -> None:
         if not self._started:
             self._started = True
-            headers = [(b"content-type", b"text/event-stream; charset=utf-8"), *_HEADERS]
-            await self._send({"type": "http.response.start", "status": 200, "headers": headers})
+            status, headers = 200, _HEADERS
+            if self._relay.raw and self._answer is not None:
+                status, headers = self._answer.status, self._answer.passed_headers()
+            await self._send({"type": "http.response.start", "status": status, "headers": headers})
         await self._send({"type": "http.response.body", "body": data, "more_body": more})
 
     async def _finish(self) -> None:
@@ -201,15 +242,32 @@ class RelayedAnswer(Answer):
             self._note(self._relay.failure)
         self._watch.finish()
         if self._relay.begun:
-            await self._pass_on(more=False)
+            if not self._relay.is_cut:
+                await self._pass_on(more=False)
             return
         assert self._head is not None
         status, kind, _ = self._head
-        is_error = self._answer is not None and self._answer.status >= 400
-        headers: Headers = self._answer.limit_headers() if self._answer is not None and is_error else []
+        headers: Headers = []
+        if self._answer is not None and self._answer.status >= 400:
+            headers = self._answer.headers_beside_body() if self._relay.raw else self._answer.limit_headers()
         await send_bytes(self._send, b"".join(self._ready), kind.encode("latin-1"), status, headers)
 
+    def _note(self, failure: Refusal) -> None:
+        """Tell log, metrics and the live view why the client gets no whole answer."""
+        record, lost = self._record, isinstance(failure, UpstreamError)
+        if failure.code == TOO_LARGE:
+            record.outcome, record.reason = "refused", failure.code
+            return
+        record.outcome = "timeout" if lost and failure.status == 504 else "upstream_error"
+        if failure.code == "upstream_error":
+            record.error = failure.in_log
+        if record.live is not None:
+            message = failure.in_log if lost else str(failure)
+            hidden = self._service.upstream.hide(message.encode("utf-8", "surrogatepass"))
+            record.live.fail(hidden.decode("utf-8", "surrogatepass"), broke_off=lost)
+
     async def _fail(self, error: Refusal) -> None:
+        """Tell the client of an error, as far as there is a place for it."""
         if not self._watch.finished:
             self._steps = self._relay.cut_short(error)
             while self._resume(None) is not None:
