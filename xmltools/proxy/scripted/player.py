@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -97,7 +97,7 @@ class Player:
             )
         self._speed = speed
         self._sleep = sleep
-        self._clock = clock
+        self.clock = clock
 
     def choose(self, request: Request, body: bytes) -> Answer:
         """Return the answer to a request. Raises Refusal if there is none."""
@@ -108,26 +108,38 @@ class Player:
         """Answer a request. Nothing is said to a client that has left."""
         if scope["type"] != "http":
             return
-        start = self._clock()
+        start = self.clock()
         request = Request(scope, receive)
-        try:
-            answer = self.choose(request, await request.body())
-        except Refusal as error:
-            answer = as_json(error.body("chat"), error.status)
+        answer = self.answer(request, await request.body())
+        pieces = self.play(answer, start)
+        await anext(pieces)
         headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in answer.headers.items()]
-        await self._until(start, answer.head_at)
         await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-        for at, chunk in answer.chunks:
-            await self._until(start, at)
+        async for chunk in pieces:
             if await request.is_disconnected():
                 return
             await send({"type": "http.response.body", "body": chunk, "more_body": True})
-        await self._until(start, answer.end_at)
         if answer.error is None:
             await send({"type": "http.response.body", "body": b"", "more_body": False})
         # Else the response stays open, and the server breaks off the connection.
 
+    def answer(self, request: Request, body: bytes) -> Answer:
+        """Return the answer to a request, which may be that there is none."""
+        try:
+            return self.choose(request, body)
+        except Refusal as error:
+            return as_json(error.body("chat"), error.status)
+
+    async def play(self, answer: Answer, start: float) -> AsyncGenerator[bytes, None]:
+        """Yield nothing when the head of an answer is due, then its chunks, each when it is, and stop at its end."""
+        await self._until(start, answer.head_at)
+        yield b""
+        for at, chunk in answer.chunks:
+            await self._until(start, at)
+            yield chunk
+        await self._until(start, answer.end_at)
+
     async def _until(self, start: float, at: float) -> None:
         """Wait until some seconds after the start. Others get their turn even if there is nothing to wait for."""
-        rest = start + at / self._speed - self._clock() if self._speed else 0.0
+        rest = start + at / self._speed - self.clock() if self._speed else 0.0
         await (self._sleep(rest) if rest > 0 else asyncio.sleep(0))

@@ -33,7 +33,7 @@ from xmltools.proxy.server.chat_templates import ToldDialects
 from xmltools.proxy.server.config import ServeConfig
 from xmltools.proxy.server.first_look import report_upstream
 from xmltools.proxy.server.guard import Guard
-from xmltools.proxy.server.in_process import LocalApp
+from xmltools.proxy.server.in_process import InProcess
 from xmltools.proxy.server.logging import configure_logging
 from xmltools.proxy.server.metrics import Metrics
 from xmltools.proxy.server.network import Connections, Sender
@@ -89,7 +89,7 @@ def _cors(config: ServeConfig) -> dict[str, Any]:
 
 def _sender(config: ServeConfig) -> Sender:
     if config.demo:
-        return LocalApp(ScriptedModel(speed=config.speed))
+        return InProcess(ScriptedModel(speed=config.speed))
     return Connections(config.base_url, config.connect_timeout)
 
 

@@ -1,107 +1,39 @@
-"""An ASGI app as an upstream in the same process, whose answers stream: without a port, but with all else as usual."""
+"""The scripted model as an upstream in the same process: without a port, but with all else as usual."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager
-from functools import partial
+from collections.abc import AsyncIterator
+from contextlib import aclosing, asynccontextmanager
 from urllib.parse import unquote, urlsplit
 
-from starlette.types import ASGIApp, Message, Scope
+from starlette.requests import Request as Asked
+from starlette.types import Scope
 
-from xmltools.proxy.bridge import UpstreamError
+from xmltools.proxy.scripted.player import Player
 from xmltools.proxy.server.network import Request, Response
 
-_WAITING = 64
-"""Pieces that wait for their reader. Then the app has to wait."""
-_BROKEN = "the upstream broke off the connection"
 
+class InProcess:
+    """Sends requests to a player, as `Sender` says."""
 
-class LocalApp:
-    """Sends requests to an ASGI app, as `Sender` says."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
+    def __init__(self, player: Player) -> None:
+        self._player = player
 
     @asynccontextmanager
     async def open(self, request: Request, *, decode: bool) -> AsyncIterator[Response]:
-        """Start the app on a request; give its answer as soon as it has begun."""
-        messages: asyncio.Queue[Message | None] = asyncio.Queue(_WAITING)
-        left = asyncio.Event()
-
-        async def run() -> None:
-            try:
-                await self._app(_scope(request), partial(_receive, _body(request), left), messages.put)
-            finally:
-                if not left.is_set():
-                    await messages.put(None)
-
-        task = asyncio.create_task(run())
-        try:
-            head = await messages.get()
-            if head is None or head["type"] != "http.response.start":
-                raise UpstreamError(_BROKEN)
-            yield Response(head["status"], list(head.get("headers", ())), _pieces(messages))
-        finally:
-            left.set()
-            task.cancel()
-            await asyncio.wait([task])
-            if not task.cancelled():
-                task.exception()  # the reader has seen that the answer has no end
+        """Let the player choose an answer; give it as soon as it begins."""
+        start, content = self._player.clock(), request.content
+        if content is not None and not isinstance(content, bytes):
+            content = b"".join([piece async for piece in content])
+        url = urlsplit(request.url)
+        scope: Scope = {"type": "http", "method": request.method, "path": unquote(url.path), "query_string": b""}
+        scope["headers"] = [(name.lower(), value) for name, value in request.headers]
+        scope["state"] = {"turn": request.turn}
+        answer = self._player.answer(Asked(scope), content or b"")
+        headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in answer.headers.items()]
+        async with aclosing(self._player.play(answer, start)) as pieces:
+            await anext(pieces)
+            yield Response(answer.status, headers, pieces)
 
     async def close(self) -> None:
         """There is nothing to close."""
-
-
-async def _receive(body: AsyncIterator[Message], left: asyncio.Event) -> Message:
-    message = await anext(body, None)
-    if message is None:
-        await left.wait()
-        return {"type": "http.disconnect"}
-    return message
-
-
-async def _pieces(messages: asyncio.Queue[Message | None]) -> AsyncGenerator[bytes, None]:
-    more = True
-    while more:
-        message = await messages.get()
-        together = b""
-        while message is not None and more:
-            together += message.get("body", b"")
-            more = message.get("more_body", False)
-            if messages.empty():
-                break
-            message = messages.get_nowait()
-        if together:
-            yield together
-        if message is None and more:
-            raise UpstreamError(_BROKEN)
-
-
-async def _body(request: Request) -> AsyncIterator[Message]:
-    if isinstance(request.content, bytes):
-        yield {"type": "http.request", "body": request.content, "more_body": True}
-    elif request.content is not None:
-        async for piece in request.content:
-            yield {"type": "http.request", "body": piece, "more_body": True}
-    yield {"type": "http.request", "body": b"", "more_body": False}
-
-
-def _scope(request: Request) -> Scope:
-    url = urlsplit(request.url)
-    return {
-        "type": "http",
-        "asgi": {"version": "3.0", "spec_version": "2.3"},
-        "http_version": "1.1",
-        "method": request.method,
-        "scheme": url.scheme,
-        "path": unquote(url.path),
-        "raw_path": url.path.encode(),
-        "query_string": url.query.encode(),
-        "root_path": "",
-        "headers": [(name.lower(), value) for name, value in request.headers],
-        "client": None,
-        "server": (url.hostname, url.port),
-        "state": {"turn": request.turn},
-    }

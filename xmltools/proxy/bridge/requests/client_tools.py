@@ -7,79 +7,50 @@ as the one argument `input`.
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
 from xmltools.proxy.bridge.requests.incoming import Notes, read_tool
 from xmltools.proxy.bridge.requests.responses_fields import refusal, wrong
 from xmltools.tools import Tool
 
-_TEXT = {"type": "string"}
-_LINE = {"type": "integer", "minimum": 0}
-_RANGE = {"type": "array", "items": {"type": "integer"}, "minItems": 2, "maxItems": 2}
-_BASH = {"command": {**_TEXT, "description": "The command to run."}, "restart": {"type": "boolean"}}
-_FILE = {"path": _TEXT, "view_range": _RANGE, "file_text": _TEXT, "old_str": _TEXT, "new_str": _TEXT}
-_EDITS = (
-    'The commands: "view" shows a file (lines view_range, [first, last]) or folder; "create" writes file_text to a '
-    'file; "str_replace" puts new_str in the place of old_str, which must occur once; "insert" puts {} after line '
-    "insert_line"
-)
+_ANTHROPIC = re.compile(r"(bash|text_editor|memory)_(\d+)")
+_NEW_EDITOR = 20250429
+"""From which on what is inserted is no longer called new_str, and the last edit can't be undone."""
+
+
+@cache
+def _known() -> dict[str, dict[str, Any]]:
+    """The tools by their types: what the model is told of them, and their arguments."""
+    known: dict[str, dict[str, Any]] = json.loads(
+        files(__package__).joinpath("data", "client_tools.json").read_text(encoding="utf-8")
+    )
+    return known
 
 
 def anthropic_client_tool(definition: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the whole definition of one of Anthropic's tools that only has a type and a name, None if the client does
     not run it."""
-    kind = definition.get("type")
-    for prefix, made in (("bash_", _bash), ("text_editor_", _editor), ("memory_", _memory)):
-        if isinstance(kind, str) and kind.startswith(prefix) and kind[len(prefix) :].isdecimal():
-            description, schema = made(int(kind[len(prefix) :]))
-            return {"name": definition.get("name"), "description": description, "input_schema": schema}
-    return None
-
-
-def _bash(version: int) -> tuple[str, dict[str, Any]]:
-    about = "Run a command in a bash session that lives on between calls; restart=true begins a new one instead."
-    return about, {"type": "object", "properties": _BASH}
-
-
-def _editor(version: int) -> tuple[str, dict[str, Any]]:
-    commands, fields = ["view", "create", "str_replace", "insert"], {**_FILE, "insert_line": _LINE}
-    if version < 20250429:  # what is inserted was called new_str, and the last edit could be undone
-        return _edits([*commands, "undo_edit"], fields, _EDITS.format("new_str") + '; "undo_edit" takes the last back.')
-    return _edits(commands, {**fields, "insert_text": _TEXT}, _EDITS.format("insert_text") + ".")
-
-
-def _memory(version: int) -> tuple[str, dict[str, Any]]:
-    commands = ["view", "create", "str_replace", "insert", "delete", "rename"]
-    fields = {**_FILE, "insert_line": _LINE, "insert_text": _TEXT, "old_path": _TEXT, "new_path": _TEXT}
-    about = _EDITS.format("insert_text") + '; "delete" removes a path; "rename" moves old_path to new_path.'
-    description, schema = _edits(commands, fields, about)
-    return f"Files below /memories, which are kept between conversations. {description}", {
-        **schema,
-        "required": ["command"],  # a rename has no path
-    }
-
-
-def _edits(commands: list[str], fields: dict[str, Any], about: str) -> tuple[str, dict[str, Any]]:
-    properties = {"command": {"type": "string", "enum": commands}, **fields}
-    return f"View and edit files. {about}", {
-        "type": "object",
-        "properties": properties,
-        "required": ["command", "path"],
-    }
+    found = _ANTHROPIC.fullmatch(str(definition.get("type")))
+    if found is None:
+        return None
+    is_old = found[1] == "text_editor" and int(found[2]) < _NEW_EDITOR
+    return {"name": definition.get("name"), **_known()["old text_editor" if is_old else found[1]]}
 
 
 def openai_client_tool(definition: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the whole definition of one of OpenAI's tools that only has a type, which is its name then; None if the
     client does not run it."""
-    made = _OPENAI.get(str(definition.get("type")))
-    environment = definition.get("environment") or {}
-    if made is None or (isinstance(environment, Mapping) and environment.get("type", "local") != "local"):
+    kind, environment = definition.get("type"), definition.get("environment") or {}
+    if kind not in _OPENAI or (isinstance(environment, Mapping) and environment.get("type", "local") != "local"):
         return None  # a container is one of OpenAI's
-    description, properties, required, more = made
-    schema = {"type": "object", "properties": properties, "required": required, "additionalProperties": False, **more}
+    known = _known()[kind]
     skills = environment.get("skills") if isinstance(environment, Mapping) else None
-    return {"name": definition["type"], "description": description + _skills(skills), "parameters": schema}
+    return {"name": kind, **known, "description": known["description"] + _skills(skills)}
 
 
 def _skills(skills: Any) -> str:
@@ -90,45 +61,7 @@ def _skills(skills: Any) -> str:
     return "\n".join([head, *lines]) if lines else ""
 
 
-_TEXTS = {"type": "array", "items": _TEXT, "minItems": 1}
-_MILLISECONDS = {"type": "integer", "minimum": 1, "description": "When to give up, in milliseconds."}
-_LOCAL_SHELL = {
-    "command": {
-        **_TEXTS,
-        "description": "The program and its arguments, each on its own; there is no shell unless you start one.",
-        "examples": [["bash", "-lc", "ls | head"]],
-    },
-    "working_directory": _TEXT,
-    "timeout_ms": _MILLISECONDS,
-    "env": {"type": "object", "additionalProperties": _TEXT, "description": "More variables of the environment."},
-}
-_SHELL = {
-    "commands": {**_TEXTS, "description": "Commands for a shell; each has a result of its own."},
-    "timeout_ms": _MILLISECONDS,
-    "max_output_length": {"type": "integer", "minimum": 1, "description": "Most characters of output to show."},
-}
-_PATCH = {
-    "type": {"type": "string", "enum": ["update_file", "create_file", "delete_file"]},
-    "path": {**_TEXT, "description": "The file, as seen from the workspace."},
-    "diff": {
-        **_TEXT,
-        "description": 'For create_file: all lines of the file, each after a "+". For update_file: for each place "@@" '
-        'and maybe a line that stands above it, such as "@@ def run():"; then its lines, each after a space if it '
-        'stays, a "-" if it goes, a "+" if it is new. There are no line numbers. delete_file has none.',
-        "examples": ["@@ def run():\n     a = 1\n-    b = 2\n+    b = 3\n     return a + b"],
-    },
-}
-_OPENAI: dict[str, tuple[str, dict[str, Any], list[str], dict[str, Any]]] = {
-    "local_shell": ("Run a command on the user's machine.", _LOCAL_SHELL, ["command"], {}),
-    "shell": ("Run shell commands on the user's machine.", _SHELL, ["commands"], {}),
-    "apply_patch": (
-        "Create, update or delete a file.",
-        _PATCH,
-        ["type", "path"],
-        {"if": {"properties": {"type": {"const": "delete_file"}}}, "else": {"required": ["diff"]}},
-    ),
-}
-"""By their types: what they do, their arguments, those that are required, and what else a call must have."""
+_OPENAI = ("local_shell", "shell", "apply_patch")
 
 
 # Custom tools
