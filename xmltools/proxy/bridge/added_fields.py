@@ -21,10 +21,6 @@ class AddedFields:
     def __init__(self) -> None:
         self._refused: set[str] = set()
 
-    def leaves_out(self, upstream: str) -> bool:
-        """Return whether this upstream has refused the field."""
-        return upstream in self._refused
-
     def for_upstream(self, upstream: str, body: bytes) -> bytes:
         """Return the body of a request as this upstream takes it."""
         return _split(body)[1] if upstream in self._refused and _NAME in body else body

@@ -162,7 +162,7 @@ class RelayedAnswer:
         self._asked = time.perf_counter()
         self._limit = f"gave no answer within {self._config.first_byte_timeout:g} seconds (--timeout)"
         self._watch.wait(self._config.first_byte_timeout)
-        self._pieces = 0
+        self._pieces, self._rest = 0, math.inf
         opened = self._service.upstream.open(request, self._record, raw=self._relay.raw)
         self._answer = answer = await self._open.enter_async_context(opened)
         if live is not None:

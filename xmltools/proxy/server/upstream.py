@@ -14,9 +14,9 @@ from starlette import datastructures
 from starlette.types import Scope
 
 from xmltools import __version__
-from xmltools.proxy.bridge.client_errors import ELSEWHERE, UpstreamError, UpstreamStatusError
+from xmltools.proxy.bridge.client_errors import UpstreamError, UpstreamStatusError
 from xmltools.proxy.bridge.json_bodies import encoded, without_keys
-from xmltools.proxy.bridge.relay import MAX_ERROR, Ask
+from xmltools.proxy.bridge.relay import Ask
 from xmltools.proxy.recordings import Recorder, Recording
 from xmltools.proxy.server.config import ServeConfig
 from xmltools.proxy.server.logging import Record, record_of
@@ -59,7 +59,6 @@ class UpstreamAnswer:
     def __init__(self, response: Response, pieces: AsyncGenerator[bytes, None], keys: Collection[bytes] = ()) -> None:
         self.status = response.status
         self.pieces = pieces
-        self._keys = keys
         self._headers = [(name.lower(), without_keys(value, keys)) for name, value in response.headers]
         self.content_type = self.header(b"content-type")
 
@@ -90,19 +89,6 @@ class UpstreamAnswer:
             if size > most:
                 raise UpstreamError(f"the upstream's answer has more than {most:,} bytes")
         return b"".join(parts)
-
-    async def check(self) -> None:
-        """Raise UpstreamStatusError if the answer is an error, and UpstreamError if it is none."""
-        if 200 <= self.status < 300:
-            return
-        if self.status < 400:
-            raise UpstreamError(ELSEWHERE)
-        raise await self.error()
-
-    async def error(self) -> UpstreamStatusError:
-        """Return the answer as the error that it is. Raises UpstreamError if it is too long."""
-        body = without_keys(await self.read(MAX_ERROR), self._keys)
-        return UpstreamStatusError(self.status, self.content_type, body)
 
 
 class Upstream:
