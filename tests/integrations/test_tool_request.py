@@ -40,11 +40,11 @@ def read(make: Callable[[], ToolRequest], *replies: str, size: int = 3) -> tuple
     def parts(reply: str) -> list[Any]:
         return [{"content": reply[at : at + size]} for at in range(0, len(reply), size)]
 
-    def ask(messages: Any) -> Any:
+    def ask(**_: Any) -> Any:
         reply = next(turns)
         return (part for part in parts(reply)) if asked.streams else {"content": reply}
 
-    async def ask_later(messages: Any) -> Any:
+    async def ask_later(**_: Any) -> Any:
         reply = next(turns_later)
         return streamed(parts(reply)) if asked.streams else {"content": reply}
 
@@ -91,16 +91,16 @@ def test_a_whole_reply_is_one_piece_that_says_the_same() -> None:
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_rejected_call_is_sent_back(stream: bool) -> None:
-    before = len(request().messages)
+    before = len(request().asked["messages"])
     asked, pieces = read(lambda: request(stream=stream), f"I add.\n{call_of('x')}\nand more", call_of(1))
-    assert arguments(pieces) == [{"a": 1}] and asked.failures == []
-    assert len(asked.messages) == before + 2
+    assert arguments(pieces) == [{"a": 1}] and asked.failed_calls == {}
+    assert len(asked.asked["messages"]) == before + 2
 
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_one_that_is_rejected_for_good_is_a_failure_and_words(stream: bool) -> None:
     asked, pieces = read(lambda: request(stream=stream), call_of("x"), call_of("y"))
-    assert arguments(pieces) == [] and [error.name for error in asked.failures] == ["add"]
+    assert arguments(pieces) == []
     assert [each["name"] for each in asked.failed_calls["failed_calls"]] == ["add"]
     assert "was not made" in "".join(piece.text for piece in pieces)
 
@@ -114,8 +114,8 @@ def test_a_required_call_that_is_missing_is_an_error(stream: bool) -> None:
 def test_reasons_may_be_in_large_letters() -> None:
     asked = request()
     asked.reason = "MAX_TOKENS"
-    (piece,) = asked.run(lambda messages: {"content": call_of(1)[:40]})
-    assert piece.finish_reason == "length" and len(asked.failures) == 1
+    (piece,) = asked.run(lambda **_: {"content": call_of(1)[:40]})
+    assert piece.finish_reason == "length" and len(asked.failed_calls) == 1
 
 
 @pytest.mark.parametrize("how", [{"parallel_tool_calls": False}, {"stop": ["So"]}])
@@ -127,16 +127,16 @@ def test_a_stream_that_is_cut_short_here_says_why_it_ended_with_the_usage(how: d
 
     asked = Counted({**ASKED, "stream": True, **how}, Settings())
     last = {"content": "\nSo be it.", "usage": {"total_tokens": 8}}
-    *_, piece = asked.run(lambda messages: (part for part in [{"content": call_of(1)}, last]))
-    assert piece.finish_reason == "tool_calls" and asked.spent == {"total_tokens": 8}
+    *_, piece = asked.run(lambda **_: (part for part in [{"content": call_of(1)}, last]))
+    assert piece.finish_reason == "tool_calls" and asked.exchange.stats.usage == {"total_tokens": 8}
 
 
 def test_a_request_that_is_not_about_tools_is_passed_on() -> None:
     plain = {"messages": ASKED["messages"], "stream": True}
     asked = ToolRequest(plain, Settings())
     said = [{"content": call_of(1)}, {"content": "more"}]
-    assert asked.plain and asked.failures == []
-    assert list(asked.run(lambda messages: (part for part in said)))[:2] == said
+    assert asked.plain and asked.failed_calls == {}
+    assert list(asked.run(lambda **_: (part for part in said)))[:2] == said
 
 
 def test_results_that_are_errors_are_written_as_such() -> None:
@@ -145,7 +145,7 @@ def test_results_that_are_errors_are_written_as_such() -> None:
     history = [*said, {"role": "tool", "tool_call_id": "c", "content": "no"}]
     for failed, word in (((), "Result: no"), (("c",), "Error: no")):
         asked = ToolRequest({**ASKED, "messages": history}, Settings(), failed)
-        assert asked.messages[-1]["content"] == f"Tool: add\n{word}"
+        assert asked.asked["messages"][-1]["content"] == f"Tool: add\n{word}"
 
 
 def test_a_request_is_about_tools_if_it_has_some_or_its_history_has_calls_or_results() -> None:
@@ -158,7 +158,7 @@ def test_a_request_is_about_tools_if_it_has_some_or_its_history_has_calls_or_res
 
 
 def test_where_there_are_tools_the_model_is_not_told_where_to_stop() -> None:
-    assert request(stop=["x"]).stop is None
+    assert "stop" not in request(stop=["x"]).asked
     _, pieces = read(lambda: request(stop=["B"], stream=True), "A B C")
     assert "".join(piece.text for piece in pieces) == "A "
 

@@ -35,7 +35,6 @@ except ImportError:
         f"xmltools.integrations.langchain needs langchain-core 1.7 or later: {install_line('langchain')}"
     ) from None
 
-from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import LangSmithParams
 from langchain_core.messages import (
     AIMessage,
@@ -137,47 +136,23 @@ class ToolCallingChatModel(BaseChatModel):
         """
         definitions = [convert_to_openai_tool(tool) for tool in tools]
         given = {"tools": definitions, "tool_choice": tool_choice, "parallel_tool_calls": parallel_tool_calls}
-        bound = {name: value for name, value in given.items() if value is not None}
-        _Asked(self, [_ANY], None, {**bound, **kwargs})  # what is wrong with it is said here
+        bound: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        _Asked(self, [_ANY], **bound, **kwargs)  # what is wrong with it is said here
         return self.bind(**bound, **kwargs)
 
-    def _generate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: CallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
-    ) -> ChatResult:
-        [result] = _Asked(self, messages, stop, kwargs).run(self.wrapped.invoke)
+    def _generate(self, *given: Any, **options: Any) -> ChatResult:
+        [result] = _Asked(self, *given, **options).run(self.wrapped.invoke)
         return result
 
-    async def _agenerate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: AsyncCallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
-    ) -> ChatResult:
-        [result] = [each async for each in _Asked(self, messages, stop, kwargs).run_later(self.wrapped.ainvoke)]
+    async def _agenerate(self, *given: Any, **options: Any) -> ChatResult:
+        [result] = [each async for each in _Asked(self, *given, **options).run_later(self.wrapped.ainvoke)]
         return result
 
-    def _stream(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: CallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
-    ) -> Iterator[ChatGenerationChunk]:
-        return _Asked(self, messages, stop, kwargs, stream=True).run(self.wrapped.stream)
+    def _stream(self, *given: Any, **options: Any) -> Iterator[ChatGenerationChunk]:
+        return _Asked(self, *given, streams=True, **options).run(self.wrapped.stream)
 
-    def _astream(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: AsyncCallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
-    ) -> AsyncIterator[ChatGenerationChunk]:
-        return _Asked(self, messages, stop, kwargs, stream=True).run_later(self.wrapped.astream)
+    def _astream(self, *given: Any, **options: Any) -> AsyncIterator[ChatGenerationChunk]:
+        return _Asked(self, *given, streams=True, **options).run_later(self.wrapped.astream)
 
 
 class _Asked(ToolRequest):
@@ -187,15 +162,16 @@ class _Asked(ToolRequest):
         self,
         model: ToolCallingChatModel,
         messages: list[BaseMessage],
-        stop: list[str] | None,
-        options: Mapping[str, Any],
+        stop: list[str] | None = None,
+        run_manager: Any = None,
         *,
-        stream: bool = False,
+        streams: bool = False,
+        **options: Any,
     ) -> None:
-        self._given = messages, stop
+        self._given = {"messages": messages, **({"stop": stop} if stop else {})}
         self._options = {name: value for name, value in options.items() if name not in _ABOUT_TOOLS}
         self._spent: UsageMetadata | None = None
-        body: dict[str, Any] = {"messages": (), "stream": stream}
+        body: dict[str, Any] = {"messages": (), "stream": streams}
         # Where nothing is about tools, messages may be of kinds that chat completions don't have.
         if options.get("tools") or any(map(_is_about_tools, messages)):
             body |= {
@@ -211,8 +187,8 @@ class _Asked(ToolRequest):
 
     def turn(self) -> dict[str, Any]:
         self._metadata: dict[str, Any] = {}
-        messages, stop = self._given if self.plain else (convert_to_messages(self.messages), self.stop)
-        return {**self._options, "input": messages, "config": _ALONE, **({"stop": stop} if stop else {})}
+        asked = {**self._options, **(self.asked or self._given)}
+        return {"input": convert_to_messages(asked.pop("messages")), "config": _ALONE, **asked}
 
     def read(self, said: Any) -> dict[str, Any]:
         if not isinstance(said, AIMessage):
@@ -264,7 +240,7 @@ class _Asked(ToolRequest):
                     id=f"call_{uuid.uuid4().hex[:24]}",
                     error=f"{error.message} {error.hint}",
                 )
-                for error in self.failures
+                for error in self.exchange.failures
             ],
         }
 
@@ -289,7 +265,7 @@ def _choice(given: str | bool | dict[str, Any] | None) -> str | dict[str, Any] |
     """Return LangChain's choice of tools as chat completions have it."""
     if given is True or given == "any":
         return "required"
-    if not given or given in ("auto", "none", "required") or not isinstance(given, str):
+    if not given or isinstance(given, dict) or given in ("auto", "none", "required"):
         return given or None
     return {"type": "function", "function": {"name": given}}
 
@@ -299,17 +275,15 @@ def _choice(given: str | bool | dict[str, Any] | None) -> str | dict[str, Any] |
 
 def _delta(reply: AIMessage) -> dict[str, Any]:
     """Return a reply, or a part of one, as chat completions have it."""
-    text, reasoning = [], []
-    for block in reply.content_blocks:
-        if block["type"] == "text":
-            text.append(block["text"])
-        elif block["type"] == "reasoning":
-            reasoning.append(block.get("reasoning", ""))
+    said = {
+        kind: "".join(each.get(kind, "") for each in reply.content_blocks if each["type"] == kind)
+        for kind in ("text", "reasoning")
+    }
     calls = [
         {"index": each.get("index"), "id": each["id"], "function": {"name": each["name"], "arguments": each["args"]}}
         for each in getattr(reply, "tool_call_chunks", reply.tool_calls)
     ]
-    return {"content": "".join(text), "reasoning_content": "".join(reasoning), "tool_calls": calls}
+    return {"content": said["text"], "reasoning_content": said["reasoning"], "tool_calls": calls}
 
 
 def _reason(metadata: Mapping[str, Any]) -> str | None:

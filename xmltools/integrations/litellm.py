@@ -102,16 +102,19 @@ class _Asked(ToolRequest):
     def turn(self) -> dict[str, Any]:
         self.reason, self.usage = "stop", None
         given = self._given
-        options = {**given["optional_params"], "messages": given["messages"]}
-        if not self.plain:
-            options = {name: value for name, value in options.items() if name not in _SEEN_TO_HERE}
-            options |= {"messages": self.messages, **({"stop": self.stop} if self.stop else {})}
-        options |= {name: given[name] for name in _PASSED_ON if given.get(name) is not None}
-        if given.get("headers"):
-            options["extra_headers"] = given["headers"]
-        if self.streams:
-            options |= {"stream": True, "stream_options": {"include_usage": True}}
-        return {**options, "model": given["model"], "no-log": True}
+        options = {
+            name: value for name, value in given["optional_params"].items() if self.plain or name not in _SEEN_TO_HERE
+        }
+        return {
+            "messages": given["messages"],
+            **options,
+            **{name: given[name] for name in _PASSED_ON if given.get(name) is not None},
+            **({"extra_headers": given["headers"]} if given.get("headers") else {}),
+            **({"stream": True, "stream_options": {"include_usage": True}} if self.streams else {}),
+            **self.asked,
+            "model": given["model"],
+            "no-log": True,
+        }
 
     def read(self, said: ModelResponse | ModelResponseStream) -> dict[str, Any]:
         self._answer = said
@@ -128,8 +131,8 @@ class _Asked(ToolRequest):
     def whole(self, piece: Piece) -> ModelResponse:
         message = Message(content=piece.text or None, **_said(piece), **self._failures())
         self._answer.choices = [Choices(finish_reason=piece.finish_reason, index=0, message=message)]
-        if self.spent is not None:
-            self._answer.usage = Usage(**self.spent)
+        if self.exchange.stats.usage:
+            self._answer.usage = Usage(**self.exchange.stats.usage)
         return self._answer
 
     def parts(self, piece: Piece) -> Iterator[Any]:
@@ -138,7 +141,7 @@ class _Asked(ToolRequest):
             yield ModelResponseStream(choices=[{"index": 0, "delta": {"role": "assistant", **said}}])
         if piece.finish_reason:  # only in this form LiteLLM takes the usage together with the end
             ended = {"text": "", "is_finished": True, "finish_reason": piece.finish_reason, "index": 0}
-            yield {**ended, "usage": self.spent, **self._failures()}
+            yield {**ended, "usage": self.usage if self.plain else self.exchange.stats.usage, **self._failures()}
 
     def _failures(self) -> dict[str, Any]:
         return {"provider_specific_fields": self.failed_calls} if self.failed_calls else {}

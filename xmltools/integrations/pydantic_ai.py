@@ -18,7 +18,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from operator import attrgetter
-from typing import Any, cast
+from typing import Any
 
 from xmltools.errors import XMLToolsError
 from xmltools.extras import install_line
@@ -197,10 +197,10 @@ class _Asked(ToolRequest):
 
     def turn(self) -> dict[str, Any]:
         messages, settings, parameters = self._given
-        if not self.plain:
-            messages, parameters = _read(self.messages), ModelRequestParameters()
-            told = {name: value for name, value in (settings or {}).items() if name not in _SEEN_TO_HERE}
-            settings = cast(ModelSettings, {**told, **({"stop_sequences": self.stop} if self.stop else {})}) or None
+        if asked := self.asked:
+            messages, parameters = _read(asked["messages"]), ModelRequestParameters()
+            settings = {name: value for name, value in (settings or {}).items() if name not in _SEEN_TO_HERE}
+            settings = settings | ({"stop_sequences": asked["stop"]} if "stop" in asked else {}) or None
         return {"messages": messages, "model_settings": settings, "model_request_parameters": parameters}
 
     def read(self, said: ModelResponse | ModelResponseStreamEvent) -> dict[str, Any]:
@@ -384,12 +384,8 @@ class _Stream(StreamedResponse):
     def usage(self) -> RequestUsage:
         return self._before + self._inner.usage
 
-    async def close_stream(self) -> None:
-        await self._inner.close_stream()
-
-    def get_stream_cancel_errors(self) -> tuple[type[BaseException], ...]:
-        return self._inner.get_stream_cancel_errors()
-
+    close_stream = property(attrgetter("_inner.close_stream"))
+    get_stream_cancel_errors = property(attrgetter("_inner.get_stream_cancel_errors"))
     model_name = property(attrgetter("_inner.model_name"))
     provider_name = property(attrgetter("_inner.provider_name"))
     provider_url = property(attrgetter("_inner.provider_url"))

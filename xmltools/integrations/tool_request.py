@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
+import json
+from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing, closing, contextmanager
 from inspect import isawaitable
 from typing import Any, NamedTuple
 
-from xmltools.errors import CallError, XMLToolsError
+from xmltools.errors import XMLToolsError
 from xmltools.models import Message, ToolResult
 from xmltools.proxy.bridge import (
     Exchange,
     Refusal,
     Settings,
     SSEDecoder,
-    error_message,
-    error_status,
-    is_error,
-    read_chunk,
     read_request,
 )
 from xmltools.proxy.bridge.settings import checked
@@ -93,13 +91,13 @@ class ToolRequest:
         incoming.include_usage = True  # the end of a reply is waited for, where the usage is
         if incoming.choices > 1:
             raise Refusal("n: with tools there is one reply at a time; leave it out, and ask as often", param="n")
-        self._exchange = Exchange("chat", incoming, settings)
+        self.exchange = Exchange("chat", incoming, settings)
 
     # What each integration says of its library
 
     def turn(self) -> dict[str, Any]:
         """Begin a turn; return what the model is asked with."""
-        return {"messages": self.messages}
+        return self.asked
 
     def read(self, said: Any) -> Mapping[str, Any]:
         """Return what the model says, a part of a reply or all of it, as a delta of chat completions."""
@@ -121,31 +119,18 @@ class ToolRequest:
     # What the model is asked, and what came of it
 
     @property
-    def messages(self) -> list[dict[str, Any]]:
-        """What the model is asked next: plain messages, in the form of chat completions."""
-        messages: list[dict[str, Any]] = [] if self.plain else self._exchange.request["messages"]
-        return messages
-
-    @property
-    def stop(self) -> list[str] | None:
-        """Where the model itself is to stop. Where there are tools, that is seen to here: it must not cut a call."""
-        return self._exchange.request.get("stop")
-
-    @property
-    def failures(self) -> list[CallError]:
-        """The calls that were not made in the end, which the text says in words."""
-        return [] if self.plain else self._exchange.failures
+    def asked(self) -> dict[str, Any]:
+        """What the model is asked next, in the form of chat completions, if anything is about tools: plain messages,
+        and where it is to stop. Where there are tools, that is seen to here: it must not cut a call."""
+        request = {} if self.plain else self.exchange.request
+        return {name: request[name] for name in ("messages", "stop") if request.get(name)}
 
     @property
     def failed_calls(self) -> dict[str, Any]:
-        """The same as data, under `failed_calls`; nothing, if there are none."""
-        failed = [{"name": each.name, "message": each.message, "hint": each.hint} for each in self.failures]
+        """The calls that were not made in the end, under `failed_calls`; nothing, if there are none."""
+        failures = [] if self.plain else self.exchange.failures
+        failed = [{"name": each.name, "message": each.message, "hint": each.hint} for each in failures]
         return {"failed_calls": failed} if failed else {}
-
-    @property
-    def spent(self) -> Mapping[str, Any] | None:
-        """The tokens of all turns."""
-        return self.usage if self.plain else self._exchange.stats.usage
 
     # Asking, and reading what is said
 
@@ -183,7 +168,7 @@ class ToolRequest:
 
     @property
     def _is_enough(self) -> bool:
-        return not self.plain and self._exchange.done
+        return not self.plain and self.exchange.done
 
     def hear(self, said: Any = None) -> Iterable[Any]:
         """Take what the model says, or None at the end of its turn; return what is ours of it."""
@@ -191,19 +176,17 @@ class ToolRequest:
         delta = {} if ends else self.read(said)
         if self.plain:
             self._over = ends
-            return (
-                [self.passed(said)]
-                if not ends
-                else self.parts(Piece(finish_reason=self.reason))
-                if self.streams
-                else ()
-            )
-        exchange = self._exchange
+            if not ends:
+                return [self.passed(said)]
+            return self.parts(Piece(finish_reason=self.reason)) if self.streams else ()
+        exchange = self.exchange
         choice = {"index": 0, "delta": delta, "finish_reason": (self.reason or "stop") if ends else None}
         self._sent += exchange.feed({"choices": [choice], "usage": self.usage})
         if ends:
             self._sent += exchange.end(is_whole=True)
             self._over = not exchange.next_turn()
+        if exchange.failure:
+            raise Refusal(exchange.failure, status=422, code="upstream_error")
         if not (self.streams or self._over):
             return ()
         piece, self._sent = _piece(self._sent), b""
@@ -235,21 +218,18 @@ def _with_error(message: Message, failed_results: Collection[str]) -> Message:
 
 
 def _piece(sent: bytes) -> Piece:
-    """Return what was written for a client of chat completions. Raises XMLToolsError for an error."""
-    texts: dict[str, str] = {}
+    """Return what was written for a client of chat completions."""
+    texts: dict[str, str] = defaultdict(str)
     calls: dict[int, Any] = {}
     reason = None
-    for _, data in SSEDecoder().feed(sent):
-        chunk = read_chunk(data) if data != "[DONE]" else {}
-        if is_error(chunk):
-            raise Refusal(error_message(chunk), status=error_status(chunk), code="upstream_error")
-        for choice in chunk.get("choices", ()):
-            reason = choice["finish_reason"] or reason
-            for name, value in choice["delta"].items():
-                if name != "tool_calls":
-                    texts[name] = texts.get(name, "") + value
-            for call in choice["delta"].get("tool_calls", ()):
-                if call is not (first := calls.setdefault(call["index"], call)):
-                    first["function"]["arguments"] += call["function"]["arguments"]
-    reasoning = texts.get("reasoning_content") or texts.get("reasoning", "")
-    return Piece(texts.get("content", ""), reasoning, [*calls.values()], reason)
+    chunks = (json.loads(data) for _, data in SSEDecoder().feed(sent) if data != "[DONE]")
+    for choice in (choice for chunk in chunks for choice in chunk["choices"]):
+        reason = choice["finish_reason"] or reason
+        delta = choice["delta"]
+        for call in delta.pop("tool_calls", ()):
+            if call is not (first := calls.setdefault(call["index"], call)):
+                first["function"]["arguments"] += call["function"]["arguments"]
+        for name, text in delta.items():
+            texts[name] += text
+    reasoning = texts["reasoning_content"] or texts["reasoning"]
+    return Piece(texts["content"], reasoning, [*calls.values()], reason)
