@@ -129,24 +129,26 @@ class _Asked(ToolRequest):
         return {}
 
     def whole(self, piece: Piece) -> ModelResponse:
-        message = Message(content=piece.text or None, **_said(piece), **self._failures())
+        message = Message(**_said(piece), provider_specific_fields=self.failed_calls or None)
         self._answer.choices = [Choices(finish_reason=piece.finish_reason, index=0, message=message)]
-        if self.exchange.stats.usage:
-            self._answer.usage = Usage(**self.exchange.stats.usage)
+        if usage := self.exchange.stats.usage:
+            self._answer.usage = Usage(**usage)
         return self._answer
 
     def parts(self, piece: Piece) -> Iterator[Any]:
-        said = {**({"content": piece.text} if piece.text else {}), **_said(piece)}
-        if said:
+        if said := _said(piece):
             yield ModelResponseStream(choices=[{"index": 0, "delta": {"role": "assistant", **said}}])
         if piece.finish_reason:  # only in this form LiteLLM takes the usage together with the end
-            ended = {"text": "", "is_finished": True, "finish_reason": piece.finish_reason, "index": 0}
-            yield {**ended, "usage": self.usage if self.plain else self.exchange.stats.usage, **self._failures()}
-
-    def _failures(self) -> dict[str, Any]:
-        return {"provider_specific_fields": self.failed_calls} if self.failed_calls else {}
+            yield {
+                "text": "",
+                "is_finished": True,
+                "finish_reason": piece.finish_reason,
+                "index": 0,
+                "usage": self.usage if self.plain else self.exchange.stats.usage,
+                "provider_specific_fields": self.failed_calls or None,
+            }
 
 
 def _said(piece: Piece) -> dict[str, Any]:
-    thoughts = {"reasoning_content": piece.reasoning} if piece.reasoning else {}
-    return {**thoughts, "tool_calls": piece.calls} if piece.calls else thoughts
+    said = {"content": piece.text, "reasoning_content": piece.reasoning, "tool_calls": piece.calls}
+    return {name: value for name, value in said.items() if value}

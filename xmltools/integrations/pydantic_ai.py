@@ -118,45 +118,27 @@ class ToolCallingModel(WrapperModel):
 
     # Requests
 
-    async def request(
-        self,
-        messages: list[ModelMessage],
-        model_settings: ModelSettings | None,
-        model_request_parameters: ModelRequestParameters,
-    ) -> ModelResponse:
+    async def request(self, *given: Any, **named: Any) -> ModelResponse:
         """Ask the wrapped model, as often as it takes; return its reply with the calls that it wrote."""
-        asked = _Asked(self, messages, model_settings, model_request_parameters)
-        [reply] = [each async for each in asked.run_later(self.wrapped.request)]
+        [reply] = [each async for each in _Asked(self, *given, **named).run_later(self.wrapped.request)]
         return reply
 
     @asynccontextmanager
-    async def request_stream(
-        self,
-        messages: list[ModelMessage],
-        model_settings: ModelSettings | None,
-        model_request_parameters: ModelRequestParameters,
-        run_context: RunContext[Any] | None = None,
-    ) -> AsyncGenerator[StreamedResponse]:
+    async def request_stream(self, *given: Any, **named: Any) -> AsyncGenerator[StreamedResponse]:
         """Ask the wrapped model; give the stream of what it says, with the calls that it writes."""
-        asked = _Asked(self, messages, model_settings, model_request_parameters, stream=True)
+        asked = _Asked(self, *given, **named, stream=True)
         async with AsyncExitStack() as turns:
 
             async def ask(**turn: Any) -> StreamedResponse:
                 await turns.aclose()
-                return await turns.enter_async_context(self.wrapped.request_stream(**turn, run_context=run_context))
+                return await turns.enter_async_context(self.wrapped.request_stream(**turn))
 
             stream = await ask(**asked.turn())
             yield stream if asked.plain else _Stream(asked.parameters, asked, ask, stream)
 
-    async def count_tokens(
-        self,
-        messages: list[ModelMessage],
-        model_settings: ModelSettings | None,
-        model_request_parameters: ModelRequestParameters,
-    ) -> RequestUsage:
+    async def count_tokens(self, *given: Any, **named: Any) -> RequestUsage:
         """Return what the wrapped model counts for what it would be asked."""
-        asked = _Asked(self, messages, model_settings, model_request_parameters)
-        return await self.wrapped.count_tokens(**asked.turn())
+        return await self.wrapped.count_tokens(**_Asked(self, *given, **named).turn())
 
 
 class _Asked(ToolRequest):
@@ -168,10 +150,12 @@ class _Asked(ToolRequest):
         messages: list[ModelMessage],
         model_settings: ModelSettings | None,
         model_request_parameters: ModelRequestParameters,
+        run_context: RunContext[Any] | None = None,
         *,
         stream: bool = False,
     ) -> None:
         self._given = messages, model_settings, model_request_parameters
+        self._streamed = {"run_context": run_context} if stream else {}
         self._used = RequestUsage()
         prepared, parameters = model.prepare_request(model_settings, model_request_parameters)
         self.parameters, settings = parameters, prepared or {}
@@ -197,11 +181,16 @@ class _Asked(ToolRequest):
 
     def turn(self) -> dict[str, Any]:
         messages, settings, parameters = self._given
-        if asked := self.asked:
-            messages, parameters = _read(asked["messages"]), ModelRequestParameters()
+        if plain := self.asked:
+            messages, parameters = _read(plain["messages"]), ModelRequestParameters()
             settings = {name: value for name, value in (settings or {}).items() if name not in _SEEN_TO_HERE}
-            settings = settings | ({"stop_sequences": asked["stop"]} if "stop" in asked else {}) or None
-        return {"messages": messages, "model_settings": settings, "model_request_parameters": parameters}
+            settings = settings | ({"stop_sequences": plain["stop"]} if "stop" in plain else {}) or None
+        return {
+            "messages": messages,
+            "model_settings": settings,
+            "model_request_parameters": parameters,
+            **self._streamed,
+        }
 
     def read(self, said: ModelResponse | ModelResponseStreamEvent) -> dict[str, Any]:
         if not isinstance(said, ModelResponse):
@@ -290,30 +279,31 @@ def _written(message: ModelMessage, failed: set[str]) -> Iterator[dict[str, Any]
 
 
 def _content(content: str | Sequence[UserContent]) -> str | list[dict[str, Any]]:
-    return content if isinstance(content, str) else [_part(each) for each in content]
-
-
-def _part(content: UserContent) -> dict[str, Any]:
-    if isinstance(content, (str, TextContent)):
-        return {"type": "text", "text": getattr(content, "content", content)}
-    return {"type": _HELD, _HELD: content}
+    if isinstance(content, str):
+        return content
+    return [
+        {"type": "text", "text": getattr(each, "content", each)}
+        if isinstance(each, (str, TextContent))
+        else {"type": _HELD, _HELD: each}
+        for each in content
+    ]
 
 
 def _read(written: Sequence[Mapping[str, Any]]) -> list[ModelMessage]:
     """Return what the model is asked, of messages that are plain."""
-    messages: list[ModelMessage] = []
-    for is_reply, run in groupby(written, lambda each: each["role"] == "assistant"):
-        if is_reply:
-            messages.append(ModelResponse([TextPart(each["content"]) for each in run]))
-        else:
-            messages.append(ModelRequest([_prompt(**each) for each in run]))
-    return messages
+    return [
+        ModelResponse([TextPart(each["content"]) for each in run])
+        if is_reply
+        else ModelRequest([_prompt(**each) for each in run])
+        for is_reply, run in groupby(written, lambda each: each["role"] == "assistant")
+    ]
 
 
 def _prompt(role: str, content: Any) -> SystemPromptPart | UserPromptPart:
-    if not isinstance(content, str):
-        content = [part.get(_HELD, part.get("text")) for part in content]
-    return SystemPromptPart(content) if role == "system" else UserPromptPart(content)
+    if role == "system":
+        return SystemPromptPart(content)
+    is_text = isinstance(content, str)
+    return UserPromptPart(content if is_text else [part.get(_HELD, part.get("text")) for part in content])
 
 
 def _message(parts: Sequence[ModelResponsePart]) -> dict[str, Any]:

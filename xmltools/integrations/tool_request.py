@@ -10,7 +10,7 @@ from inspect import isawaitable
 from typing import Any, NamedTuple
 
 from xmltools.errors import XMLToolsError
-from xmltools.models import Message, ToolResult
+from xmltools.models import Message
 from xmltools.proxy.bridge import (
     Exchange,
     Refusal,
@@ -208,12 +208,10 @@ def is_about_tools(body: Mapping[str, Any]) -> bool:
 
 def _with_error(message: Message, failed_results: Collection[str]) -> Message:
     """Return the message with the results of these calls marked as errors."""
-    parts = (
-        part.model_copy(update={"is_error": True})
-        if isinstance(part, ToolResult) and part.call_id in failed_results
-        else part
+    parts = [
+        part.model_copy(update={"is_error": True}) if getattr(part, "call_id", None) in failed_results else part
         for part in message.parts
-    )
+    ]
     return message.model_copy(update={"parts": tuple(parts)})
 
 
