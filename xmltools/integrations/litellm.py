@@ -71,7 +71,9 @@ class ToolCallingLLM(CustomLLM):
 
     def streaming(self, *_: Any, **given: Any) -> Iterator[Any]:
         """Yield what the model says, with the calls that it writes."""
-        return _Asked(given, self.settings, stream=True).run(litellm.completion)
+        return _Asked(given, self.settings, stream=True).run(
+            lambda **turn: (part for part in litellm.completion(**turn))
+        )
 
     def astreaming(self, *_: Any, **given: Any) -> AsyncIterator[Any]:
         """Yield what the model says, with the calls that it writes."""

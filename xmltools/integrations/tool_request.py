@@ -186,7 +186,7 @@ class ToolRequest:
             self._sent += exchange.end(is_whole=True)
             self._over = not exchange.next_turn()
         if exchange.failure:
-            raise Refusal(exchange.failure, status=422, code="upstream_error")
+            raise Refusal(exchange.failure, status=502 if self.streams else 422, code="upstream_error")
         if not (self.streams or self._over):
             return ()
         piece, self._sent = _piece(self._sent), b""
