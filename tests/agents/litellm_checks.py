@@ -143,8 +143,16 @@ def test_a_call_that_is_cut_off_is_never_made() -> None:
 def test_a_required_call_is_asked_for_once_more_and_then_missed() -> None:
     for way in WAYS:
         assert calls_of(ask(way, Scripted(DONE, GOOD), tool_choice="required")), way
-        why = raised(Exception, lambda way=way: ask(way, Scripted(DONE, DONE), tool_choice="required"))  # type: ignore[misc]
+        is_whole = way in (whole, awaited)
+        kind = litellm.BadRequestError if is_whole else litellm.exceptions.MidStreamFallbackError
+        why = raised(kind, lambda way=way: ask(way, Scripted(DONE, DONE), tool_choice="required"))  # type: ignore[misc]
         assert "did not call a tool" in why, way
+
+
+def test_a_stream_that_is_cut_short_after_its_call_says_so() -> None:
+    for way in WAYS:
+        answer = ask(way, Scripted(f"{call_of(1)}\n{call_of(2)}"), parallel_tool_calls=False)
+        assert (len(calls_of(answer)), answer.choices[0].finish_reason) == (1, "tool_calls"), way
 
 
 def test_history_is_written_in_the_dialect_with_images() -> None:

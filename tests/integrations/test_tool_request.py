@@ -5,7 +5,10 @@ The integrations themselves are tried inside their libraries: `tests/agents/test
 
 from __future__ import annotations
 
+import asyncio
 import json
+import re
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
@@ -29,18 +32,42 @@ def request(settings: Settings | None = None, **more: Any) -> ToolRequest:
     return ToolRequest({**ASKED, **more}, settings or Settings())
 
 
-def read(asked: ToolRequest, *replies: str, size: int = 3) -> list[Piece]:
-    """Play a stream for each turn."""
-    pieces: list[Piece] = []
-    for reply in replies:
-        for at in range(0, len(reply), size):
-            pieces += asked.part({"content": reply[at : at + size]})
-            if asked.done:
-                break
-        pieces += asked.end("stop")
-        if not asked.again():
-            break
-    return pieces
+def read(make: Callable[[], ToolRequest], *replies: str, size: int = 3) -> tuple[ToolRequest, list[Piece]]:
+    """Play a reply for each turn, in parts if it is to stream: for both ways to wait, which must give the same."""
+    asked, asked_later = make(), make()
+    turns, turns_later = iter(replies), iter(replies)
+
+    def parts(reply: str) -> list[Any]:
+        return [{"content": reply[at : at + size]} for at in range(0, len(reply), size)]
+
+    def ask(**_: Any) -> Any:
+        reply = next(turns)
+        return (part for part in parts(reply)) if asked.streams else {"content": reply}
+
+    async def ask_later(**_: Any) -> Any:
+        reply = next(turns_later)
+        return streamed(parts(reply)) if asked.streams else {"content": reply}
+
+    async def streamed(said: list[Any]) -> AsyncIterator[Any]:
+        for part in said:
+            yield part
+
+    async def pieces_later() -> list[Piece]:
+        return [piece async for piece in asked_later.run_later(ask_later)]
+
+    try:
+        pieces = list(asked.run(ask))
+    except XMLToolsError as error:
+        with pytest.raises(type(error), match=re.escape(str(error))):
+            asyncio.run(pieces_later())
+        raise
+    without_ids = [without_id(piece) for piece in pieces]
+    assert [without_id(piece) for piece in asyncio.run(pieces_later())] == without_ids
+    return asked, pieces
+
+
+def without_id(piece: Piece) -> Piece:
+    return piece._replace(calls=[{**call, "id": ""} for call in piece.calls])
 
 
 def arguments(pieces: list[Piece]) -> list[Any]:
@@ -49,47 +76,67 @@ def arguments(pieces: list[Piece]) -> list[Any]:
 
 @pytest.mark.parametrize("size", [1, 3, 1000])
 def test_a_call_is_one_piece_however_the_text_comes(size: int) -> None:
-    pieces = read(request(stream=True), f"I add.\n{call_of(1)}\n{call_of(2)}\nSo.", size=size)
+    _, pieces = read(lambda: request(stream=True), f"I add.\n{call_of(1)}\n{call_of(2)}\nSo.", size=size)
     assert arguments(pieces) == [{"a": 1}, {"a": 2}]
     assert "".join(piece.text for piece in pieces).split() == ["I", "add.", "So."]
     assert [piece.finish_reason for piece in pieces if piece.finish_reason] == ["tool_calls"]
+    assert pieces[-1].finish_reason
 
 
-def test_whole_replies_say_the_same() -> None:
-    piece = request().whole({"content": f"I add.\n{call_of(1)}"}, None)
-    assert piece is not None and (piece.text, piece.finish_reason) == ("I add.\n", "tool_calls")
-    assert arguments([piece]) == [{"a": 1}]
+def test_a_whole_reply_is_one_piece_that_says_the_same() -> None:
+    _, (piece,) = read(request, f"I add.\n{call_of('x')}", f"{call_of(1)}\n{call_of(2)}")
+    assert (piece.text.strip(), piece.finish_reason) == ("I add.", "tool_calls")
+    assert arguments([piece]) == [{"a": 1}, {"a": 2}]
 
 
-def test_a_rejected_call_is_sent_back() -> None:
-    asked = request(stream=True)
-    before = len(asked.messages)
-    pieces = read(asked, f"I add.\n{call_of('x')}\nand more", call_of(1))
-    assert arguments(pieces) == [{"a": 1}] and asked.failures == []
-    assert len(asked.messages) == before + 2
-    assert request().whole({"content": call_of("x")}, "stop") is None
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_rejected_call_is_sent_back(stream: bool) -> None:
+    before = len(request().asked["messages"])
+    asked, pieces = read(lambda: request(stream=stream), f"I add.\n{call_of('x')}\nand more", call_of(1))
+    assert arguments(pieces) == [{"a": 1}] and asked.failed_calls == {}
+    assert len(asked.asked["messages"]) == before + 2
 
 
-def test_one_that_is_rejected_for_good_is_a_failure_and_words() -> None:
-    asked = request(stream=True)
-    pieces = read(asked, call_of("x"), call_of("y"))
-    assert arguments(pieces) == [] and [error.name for error in asked.failures] == ["add"]
+@pytest.mark.parametrize("stream", [False, True])
+def test_one_that_is_rejected_for_good_is_a_failure_and_words(stream: bool) -> None:
+    asked, pieces = read(lambda: request(stream=stream), call_of("x"), call_of("y"))
+    assert arguments(pieces) == []
+    assert [each["name"] for each in asked.failed_calls["failed_calls"]] == ["add"]
     assert "was not made" in "".join(piece.text for piece in pieces)
 
 
-def test_a_required_call_that_is_missing_is_an_error() -> None:
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_required_call_that_is_missing_is_an_error(stream: bool) -> None:
     with pytest.raises(XMLToolsError, match="did not call a tool"):
-        read(request(stream=True, tool_choice="required"), "No.", "No.")
-    asked = request(tool_choice="required")
-    assert asked.whole({"content": "No."}, "stop") is None
-    with pytest.raises(XMLToolsError, match="did not call a tool"):
-        asked.whole({"content": "No."}, "stop")
+        read(lambda: request(stream=stream, tool_choice="required"), "No.", "No.")
 
 
 def test_reasons_may_be_in_large_letters() -> None:
     asked = request()
-    piece = asked.whole({"content": call_of(1)[:40]}, "MAX_TOKENS")
-    assert piece is not None and piece.finish_reason == "length" and len(asked.failures) == 1
+    asked.reason = "MAX_TOKENS"
+    (piece,) = asked.run(lambda **_: {"content": call_of(1)[:40]})
+    assert piece.finish_reason == "length" and len(asked.failed_calls) == 1
+
+
+@pytest.mark.parametrize("how", [{"parallel_tool_calls": False}, {"stop": ["So"]}])
+def test_a_stream_that_is_cut_short_here_says_why_it_ended_with_the_usage(how: dict[str, Any]) -> None:
+    class Counted(ToolRequest):
+        def read(self, said: Any) -> Any:
+            self.usage = said.pop("usage", None)
+            return said
+
+    asked = Counted({**ASKED, "stream": True, **how}, Settings())
+    last = {"content": "\nSo be it.", "usage": {"total_tokens": 8}}
+    *_, piece = asked.run(lambda **_: (part for part in [{"content": call_of(1)}, last]))
+    assert piece.finish_reason == "tool_calls" and asked.exchange.stats.usage == {"total_tokens": 8}
+
+
+def test_a_request_that_is_not_about_tools_is_passed_on() -> None:
+    plain = {"messages": ASKED["messages"], "stream": True}
+    asked = ToolRequest(plain, Settings())
+    said = [{"content": call_of(1)}, {"content": "more"}]
+    assert asked.plain and asked.failed_calls == {}
+    assert list(asked.run(lambda **_: (part for part in said)))[:2] == said
 
 
 def test_results_that_are_errors_are_written_as_such() -> None:
@@ -97,8 +144,8 @@ def test_results_that_are_errors_are_written_as_such() -> None:
     said = [*ASKED["messages"], {"role": "assistant", "tool_calls": [call]}]
     history = [*said, {"role": "tool", "tool_call_id": "c", "content": "no"}]
     for failed, word in (((), "Result: no"), (("c",), "Error: no")):
-        asked = ToolRequest({**ASKED, "messages": history}, Settings(), failed_results=failed)
-        assert asked.messages[-1]["content"] == f"Tool: add\n{word}"
+        asked = ToolRequest({**ASKED, "messages": history}, Settings(), failed)
+        assert asked.asked["messages"][-1]["content"] == f"Tool: add\n{word}"
 
 
 def test_a_request_is_about_tools_if_it_has_some_or_its_history_has_calls_or_results() -> None:
@@ -111,9 +158,9 @@ def test_a_request_is_about_tools_if_it_has_some_or_its_history_has_calls_or_res
 
 
 def test_where_there_are_tools_the_model_is_not_told_where_to_stop() -> None:
-    assert request(stop=["x"]).stop is None
-    text = "".join(piece.text for piece in read(request(stop=["B"], stream=True), "A B C"))
-    assert text == "A "
+    assert "stop" not in request(stop=["x"]).asked
+    _, pieces = read(lambda: request(stop=["B"], stream=True), "A B C")
+    assert "".join(piece.text for piece in pieces) == "A "
 
 
 @pytest.mark.parametrize(
@@ -136,3 +183,4 @@ def test_settings_for_servers_are_refused(settings: Settings) -> None:
     with pytest.raises(XMLToolsError, match="is for a server"):
         check_settings(settings)
     assert check_settings(Settings(dialect="hermes")) == Settings(dialect="hermes")
+    assert check_settings(None) == Settings()

@@ -17,14 +17,13 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import aclosing, closing
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, cast
 
 from pydantic import InstanceOf, field_validator
 
-from xmltools.errors import CallError, XMLToolsError
+from xmltools.errors import XMLToolsError
 from xmltools.extras import install_line
 from xmltools.integrations.tool_request import Piece, ToolRequest, check_settings
 from xmltools.proxy.bridge import Settings, failure_in_words
@@ -36,14 +35,12 @@ except ImportError:
         f"xmltools.integrations.langchain needs langchain-core 1.7 or later: {install_line('langchain')}"
     ) from None
 
-from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import LangSmithParams
 from langchain_core.messages import (
     AIMessage,
     AIMessageChunk,
     BaseMessage,
     HumanMessage,
-    InvalidToolCall,
     ToolMessage,
     convert_to_messages,
     convert_to_openai_messages,
@@ -139,108 +136,113 @@ class ToolCallingChatModel(BaseChatModel):
         """
         definitions = [convert_to_openai_tool(tool) for tool in tools]
         given = {"tools": definitions, "tool_choice": tool_choice, "parallel_tool_calls": parallel_tool_calls}
-        bound = {name: value for name, value in given.items() if value is not None}
-        self._request([_ANY], None, {**bound, **kwargs}, stream=False)  # what is wrong with it is said here
+        bound: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        _Asked(self, [_ANY], **bound, **kwargs)  # what is wrong with it is said here
         return self.bind(**bound, **kwargs)
 
-    def _generate(
+    def _generate(self, *given: Any, **options: Any) -> ChatResult:
+        [result] = _Asked(self, *given, **options).run(self.wrapped.invoke)
+        return result
+
+    async def _agenerate(self, *given: Any, **options: Any) -> ChatResult:
+        [result] = [each async for each in _Asked(self, *given, **options).run_later(self.wrapped.ainvoke)]
+        return result
+
+    def _stream(self, *given: Any, **options: Any) -> Iterator[ChatGenerationChunk]:
+        return _Asked(self, *given, streams=True, **options).run(self.wrapped.stream)
+
+    def _astream(self, *given: Any, **options: Any) -> AsyncIterator[ChatGenerationChunk]:
+        return _Asked(self, *given, streams=True, **options).run_later(self.wrapped.astream)
+
+
+class _Asked(ToolRequest):
+    """A request, how the wrapped model is asked, and what becomes of its messages."""
+
+    def __init__(
         self,
+        model: ToolCallingChatModel,
         messages: list[BaseMessage],
         stop: list[str] | None = None,
-        run_manager: CallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
-    ) -> ChatResult:
-        request = self._request(messages, stop, kwargs, stream=False)
-        if request is None:
-            return _result(_reply(self.wrapped.invoke(messages, _ALONE, **_options(stop, kwargs))))
-        whole = _Whole(request)
-        while whole.message is None:
-            asked = convert_to_messages(request.messages)
-            whole.take(_reply(self.wrapped.invoke(asked, _ALONE, **_options(request.stop, kwargs))))
-        return _result(whole.message)
-
-    async def _agenerate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: AsyncCallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
-    ) -> ChatResult:
-        request = self._request(messages, stop, kwargs, stream=False)
-        if request is None:
-            return _result(_reply(await self.wrapped.ainvoke(messages, _ALONE, **_options(stop, kwargs))))
-        whole = _Whole(request)
-        while whole.message is None:
-            asked = convert_to_messages(request.messages)
-            whole.take(_reply(await self.wrapped.ainvoke(asked, _ALONE, **_options(request.stop, kwargs))))
-        return _result(whole.message)
-
-    def _stream(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: CallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
-    ) -> Iterator[ChatGenerationChunk]:
-        request = self._request(messages, stop, kwargs, stream=True)
-        if request is None:
-            for chunk in self.wrapped.stream(messages, _ALONE, **_options(stop, kwargs)):
-                yield _chunk(_reply(chunk))
-            return
-        stream = _Stream(request)
-        while stream.goes_on:
-            asked = convert_to_messages(request.messages)
-            said = self.wrapped.stream(asked, _ALONE, **_options(request.stop, kwargs))
-            with closing(cast(Generator[Any], said)):
-                for chunk in said:
-                    yield from stream.take(_reply(chunk))
-                    if request.done:
-                        break
-            yield from stream.end_turn()
-
-    async def _astream(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: AsyncCallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
-    ) -> AsyncIterator[ChatGenerationChunk]:
-        request = self._request(messages, stop, kwargs, stream=True)
-        if request is None:
-            async for chunk in self.wrapped.astream(messages, _ALONE, **_options(stop, kwargs)):
-                yield _chunk(_reply(chunk))
-            return
-        stream = _Stream(request)
-        while stream.goes_on:
-            asked = convert_to_messages(request.messages)
-            said = self.wrapped.astream(asked, _ALONE, **_options(request.stop, kwargs))
-            async with aclosing(cast(AsyncGenerator[Any], said)):
-                async for chunk in said:
-                    for each in stream.take(_reply(chunk)):
-                        yield each
-                    if request.done:
-                        break
-            for each in stream.end_turn():
-                yield each
-
-    def _request(
-        self, messages: list[BaseMessage], stop: list[str] | None, options: Mapping[str, Any], *, stream: bool
-    ) -> ToolRequest | None:
-        """Return the request, None if nothing in it is about tools. The wrapped model is asked as it is then, and its
-        messages may be of kinds that chat completions don't have."""
-        if not (options.get("tools") or any(map(_is_about_tools, messages))):
-            return None
-        body = {
-            "model": self._get_ls_params().get("ls_model_name") or "none",
-            "messages": [each for message in messages for each in _written_for_chat(message)],
-            "stream": stream,
-            "stop": stop or None,
-            **{name: options[name] for name in _READ if options.get(name) is not None},
-            "tools": [convert_to_openai_tool(tool) for tool in options.get("tools") or ()],
-            "tool_choice": _choice(options.get("tool_choice")),
-        }
+        run_manager: Any = None,
+        *,
+        streams: bool = False,
+        **options: Any,
+    ) -> None:
+        self._given = {"messages": messages, **({"stop": stop} if stop else {})}
+        self._options = {name: value for name, value in options.items() if name not in _ABOUT_TOOLS}
+        self._spent: UsageMetadata | None = None
+        body: dict[str, Any] = {"messages": (), "stream": streams}
+        # Where nothing is about tools, messages may be of kinds that chat completions don't have.
+        if options.get("tools") or any(map(_is_about_tools, messages)):
+            body |= {
+                "model": model._get_ls_params().get("ls_model_name") or "none",
+                "messages": [each for message in messages for each in _written_for_chat(message)],
+                "stop": stop or None,
+                **{name: options[name] for name in _READ if options.get(name) is not None},
+                "tools": [convert_to_openai_tool(tool) for tool in options.get("tools") or ()],
+                "tool_choice": _choice(options.get("tool_choice")),
+            }
         failed = {each.tool_call_id for each in messages if isinstance(each, ToolMessage) and each.status == "error"}
-        return ToolRequest(body, self.settings, failed_results=failed)
+        super().__init__(body, model.settings, failed)
+
+    def turn(self) -> dict[str, Any]:
+        self._metadata: dict[str, Any] = {}
+        asked = {**self._options, **(self.asked or self._given)}
+        return {"input": convert_to_messages(asked.pop("messages")), "config": _ALONE, **asked}
+
+    def read(self, said: Any) -> dict[str, Any]:
+        if not isinstance(said, AIMessage):
+            kind = type(said).__name__
+            raise XMLToolsError(f"wrapped: expected a chat model, which answers with an AIMessage, got {kind}")
+        if self.plain:
+            return {}
+        self._metadata |= said.response_metadata
+        self._spent = add_usage(self._spent, said.usage_metadata) if said.usage_metadata else self._spent
+        self.reason = _reason(self._metadata)
+        return _delta(said)
+
+    def passed(self, said: AIMessage) -> Any:
+        return _chunk(said) if self.streams else _result(said)
+
+    def whole(self, piece: Piece) -> ChatResult:
+        calls = [
+            tool_call(name=call["function"]["name"], args=json.loads(call["function"]["arguments"]), id=call["id"])
+            for call in piece.calls
+        ]
+        return _result(AIMessage(piece.text, tool_calls=calls, **_thoughts(piece), **self._at_the_end()))
+
+    def parts(self, piece: Piece) -> Iterator[ChatGenerationChunk]:
+        calls = [
+            tool_call_chunk(
+                name=call["function"].get("name"),
+                args=call["function"].get("arguments"),
+                id=call.get("id"),
+                index=call["index"],
+            )
+            for call in piece.calls
+        ]
+        if any(piece[:3]):
+            yield _chunk(AIMessageChunk(piece.text, tool_call_chunks=calls, **_thoughts(piece)))
+        if piece.finish_reason:
+            # LangChain joins the texts of metadata that come twice, and what is invalid only where its text is no JSON.
+            yield _chunk(AIMessageChunk("", **self._at_the_end()))
+
+    def _at_the_end(self) -> dict[str, Any]:
+        return {
+            "response_metadata": {name: each for name, each in self._metadata.items() if name not in _OF_CONTENT},
+            "usage_metadata": self._spent,
+            # Their arguments are a sentence, which is no JSON: LangChain makes a call of everything that it can read as
+            # the beginning of an object, and of nothing too.
+            "invalid_tool_calls": [
+                invalid_tool_call(
+                    name=error.name,
+                    args=failure_in_words(error),
+                    id=f"call_{uuid.uuid4().hex[:24]}",
+                    error=f"{error.message} {error.hint}",
+                )
+                for error in self.exchange.failures
+            ],
+        }
 
 
 _ALONE: Any = {"callbacks": []}
@@ -259,17 +261,11 @@ def _written_for_chat(message: BaseMessage) -> list[dict[str, Any]]:
     return convert_to_openai_messages([message], pass_through_unknown_blocks=not isinstance(message, ToolMessage))
 
 
-def _options(stop: list[str] | None, kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the wrapped model is told beside the messages."""
-    options = {name: value for name, value in kwargs.items() if name not in _ABOUT_TOOLS}
-    return {**options, "stop": stop} if stop else options
-
-
 def _choice(given: str | bool | dict[str, Any] | None) -> str | dict[str, Any] | None:
     """Return LangChain's choice of tools as chat completions have it."""
     if given is True or given == "any":
         return "required"
-    if not given or given in ("auto", "none", "required") or not isinstance(given, str):
+    if not given or isinstance(given, dict) or given in ("auto", "none", "required"):
         return given or None
     return {"type": "function", "function": {"name": given}}
 
@@ -277,32 +273,17 @@ def _choice(given: str | bool | dict[str, Any] | None) -> str | dict[str, Any] |
 # The wrapped model's replies
 
 
-def _reply(said: Any) -> AIMessage:
-    if isinstance(said, AIMessage):
-        return said
-    raise XMLToolsError(f"wrapped: expected a chat model, which answers with an AIMessage, got {type(said).__name__}")
-
-
 def _delta(reply: AIMessage) -> dict[str, Any]:
     """Return a reply, or a part of one, as chat completions have it."""
-    text, reasoning = [], []
-    for block in reply.content_blocks:
-        if block["type"] == "text":
-            text.append(block["text"])
-        elif block["type"] == "reasoning":
-            reasoning.append(block.get("reasoning", ""))
-    delta: dict[str, Any] = {"content": "".join(text), "reasoning_content": "".join(reasoning)}
-    if isinstance(reply, AIMessageChunk):
-        calls = [
-            {"index": each["index"], "id": each["id"], "function": {"name": each["name"], "arguments": each["args"]}}
-            for each in reply.tool_call_chunks
-        ]
-    else:
-        calls = [
-            {"index": at, "id": each["id"], "function": {"name": each["name"], "arguments": json.dumps(each["args"])}}
-            for at, each in enumerate(reply.tool_calls)
-        ]
-    return {**delta, "tool_calls": calls} if calls else delta
+    said = {
+        kind: "".join(each.get(kind, "") for each in reply.content_blocks if each["type"] == kind)
+        for kind in ("text", "reasoning")
+    }
+    calls = [
+        {"index": each.get("index"), "id": each["id"], "function": {"name": each["name"], "arguments": each["args"]}}
+        for each in getattr(reply, "tool_call_chunks", reply.tool_calls)
+    ]
+    return {"content": said["text"], "reasoning_content": said["reasoning"], "tool_calls": calls}
 
 
 def _reason(metadata: Mapping[str, Any]) -> str | None:
@@ -313,99 +294,8 @@ def _reason(metadata: Mapping[str, Any]) -> str | None:
     return next((str(metadata[name]) for name in _ENDINGS if metadata.get(name)), None)
 
 
-# Ours
-
-
-class _Whole:
-    """Makes a message of whole replies. `message` is None while the model is to be asked."""
-
-    def __init__(self, request: ToolRequest) -> None:
-        self._request = request
-        self._usage: UsageMetadata | None = None
-        self.message: AIMessage | None = None
-
-    def take(self, reply: AIMessage) -> None:
-        """Take the reply of a turn."""
-        if reply.usage_metadata:
-            self._usage = add_usage(self._usage, reply.usage_metadata)
-        piece = self._request.whole(_delta(reply), _reason(reply.response_metadata))
-        if piece is None:
-            return
-        functions = [(call["id"], call["function"]) for call in piece.calls]
-        self.message = AIMessage(
-            content=piece.text,
-            additional_kwargs=_thoughts(piece),
-            tool_calls=[
-                tool_call(name=each["name"], args=json.loads(each["arguments"]), id=id) for id, each in functions
-            ],
-            invalid_tool_calls=_invalid(self._request.failures),
-            response_metadata=_without(reply.response_metadata, _OF_CONTENT),
-            usage_metadata=self._usage,
-        )
-
-
-class _Stream:
-    """Makes chunks of the chunks of one turn or several. `goes_on` while the model is to be asked."""
-
-    def __init__(self, request: ToolRequest) -> None:
-        self._request = request
-        self._metadata: dict[str, Any] = {}
-        self.goes_on = True
-
-    def take(self, part: AIMessage) -> Iterator[ChatGenerationChunk]:
-        """Take a part of the reply of a turn; yield what is new of ours."""
-        self._metadata |= part.response_metadata
-        yield from _written(self._request.part(_delta(part)))
-        if part.usage_metadata:
-            yield _chunk(AIMessageChunk(content="", usage_metadata=part.usage_metadata))
-
-    def end_turn(self) -> Iterator[ChatGenerationChunk]:
-        """Say that the reply of a turn has ended; yield the rest."""
-        yield from _written(self._request.end(_reason(self._metadata)))
-        self.goes_on = self._request.again()
-        if not self.goes_on:
-            # LangChain joins the texts of metadata that come twice, and what is invalid only where its text is no JSON.
-            metadata, invalid = _without(self._metadata, _OF_CONTENT), _invalid(self._request.failures)
-            yield _chunk(AIMessageChunk(content="", response_metadata=metadata, invalid_tool_calls=invalid))
-        self._metadata = {}
-
-
-def _written(pieces: Sequence[Piece]) -> Iterator[ChatGenerationChunk]:
-    for piece in pieces:
-        calls = [
-            tool_call_chunk(
-                name=call["function"].get("name"),
-                args=call["function"].get("arguments"),
-                id=call.get("id"),
-                index=call["index"],
-            )
-            for call in piece.calls
-        ]
-        if calls or piece.text or piece.reasoning:
-            thoughts = _thoughts(piece)
-            yield _chunk(AIMessageChunk(content=piece.text, additional_kwargs=thoughts, tool_call_chunks=calls))
-
-
 def _thoughts(piece: Piece) -> dict[str, Any]:
-    return {"reasoning_content": piece.reasoning} if piece.reasoning else {}
-
-
-def _invalid(failures: Sequence[CallError]) -> list[InvalidToolCall]:
-    """Return the calls that were not made. Their arguments are a sentence, which is no JSON: LangChain makes a call of
-    everything that it can read as the beginning of an object, and of nothing too."""
-    return [
-        invalid_tool_call(
-            name=error.name,
-            args=failure_in_words(error),
-            id=f"call_{uuid.uuid4().hex[:24]}",
-            error=f"{error.message} {error.hint}",
-        )
-        for error in failures
-    ]
-
-
-def _without(metadata: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    return {name: value for name, value in metadata.items() if name not in names}
+    return {"additional_kwargs": {"reasoning_content": piece.reasoning}} if piece.reasoning else {}
 
 
 def _result(message: AIMessage) -> ChatResult:

@@ -13,16 +13,16 @@ the response's `metadata` has it under `failed_calls`, and no agent runs it.
 
 from __future__ import annotations
 
-import json
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
-from datetime import datetime
-from typing import Any, cast
+from itertools import groupby
+from operator import attrgetter
+from typing import Any
 
 from xmltools.errors import XMLToolsError
 from xmltools.extras import install_line
-from xmltools.integrations.tool_request import Piece, ToolRequest, check_settings, is_about_tools
+from xmltools.integrations.tool_request import Piece, ToolRequest, check_settings, errors_as
 from xmltools.proxy.bridge import Settings
 
 try:
@@ -39,6 +39,7 @@ from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
     ModelResponse,
+    ModelResponsePart,
     ModelResponseStreamEvent,
     PartDeltaEvent,
     PartStartEvent,
@@ -87,10 +88,8 @@ class ToolCallingModel(WrapperModel):
     calling: Settings
 
     def __init__(self, wrapped: Model | KnownModelName, *, calling: Settings | None = None) -> None:
-        if calling is not None and not isinstance(calling, Settings):
-            raise XMLToolsError(f"calling: expected Settings of xmltools.bridge, got {type(calling).__name__}")
         super().__init__(wrapped)
-        self.calling = check_settings(calling or Settings())
+        self.calling = check_settings(calling)
 
     # What it can do: tools of ours, and nothing that a provider does for tools.
 
@@ -113,100 +112,62 @@ class ToolCallingModel(WrapperModel):
         """Return the tools of providers that can be used, which are none."""
         return frozenset()
 
-    def customize_request_parameters(self, model_request_parameters: ModelRequestParameters) -> ModelRequestParameters:
-        """Return the parameters as the profile of this model wants them."""
-        return Model.customize_request_parameters(self, model_request_parameters)
-
-    def prepare_request(
-        self, model_settings: ModelSettings | None, model_request_parameters: ModelRequestParameters
-    ) -> tuple[ModelSettings | None, ModelRequestParameters]:
-        """Return settings and parameters as the profile of this model wants them."""
-        return Model.prepare_request(self, model_settings, model_request_parameters)
-
-    def prepare_messages(
-        self, messages: list[ModelMessage], model_request_parameters: ModelRequestParameters | None = None
-    ) -> list[ModelMessage]:
-        """Return the messages as the profile of this model wants them."""
-        return Model.prepare_messages(self, messages, model_request_parameters)
+    customize_request_parameters = Model.customize_request_parameters
+    prepare_request = Model.prepare_request
+    prepare_messages = Model.prepare_messages
 
     # Requests
 
-    async def request(
-        self,
-        messages: list[ModelMessage],
-        model_settings: ModelSettings | None,
-        model_request_parameters: ModelRequestParameters,
-    ) -> ModelResponse:
+    async def request(self, *given: Any, **named: Any) -> ModelResponse:
         """Ask the wrapped model, as often as it takes; return its reply with the calls that it wrote."""
-        asked = self._asked(messages, model_settings, model_request_parameters, stream=False)
-        if asked is None:
-            return await self.wrapped.request(messages, model_settings, model_request_parameters)
-        usage = RequestUsage()
-        while True:
-            reply = await self.wrapped.request(asked.messages(), asked.settings(), ModelRequestParameters())
-            usage += reply.usage
-            with _as_misbehaviour():
-                piece = asked.request.whole(_message(reply), _reason(reply.finish_reason))
-            if piece is not None:
-                break
-        ending = _finish_reason(piece.finish_reason)
-        metadata = _metadata(asked.request, reply.metadata)
-        return replace(reply, parts=_parts(piece), usage=usage, finish_reason=ending, metadata=metadata)
+        [reply] = [each async for each in _Asked(self, *given, **named).run_later(self.wrapped.request)]
+        return reply
 
     @asynccontextmanager
-    async def request_stream(
+    async def request_stream(self, *given: Any, **named: Any) -> AsyncGenerator[StreamedResponse]:
+        """Ask the wrapped model; give the stream of what it says, with the calls that it writes."""
+        asked = _Asked(self, *given, **named, stream=True)
+        async with AsyncExitStack() as turns:
+
+            async def ask(**turn: Any) -> StreamedResponse:
+                await turns.aclose()
+                return await turns.enter_async_context(self.wrapped.request_stream(**turn))
+
+            stream = await ask(**asked.turn())
+            yield stream if asked.plain else _Stream(asked.parameters, asked, ask, stream)
+
+    async def count_tokens(self, *given: Any, **named: Any) -> RequestUsage:
+        """Return what the wrapped model counts for what it would be asked."""
+        return await self.wrapped.count_tokens(**_Asked(self, *given, **named).turn())
+
+
+class _Asked(ToolRequest):
+    """A request, how the wrapped model is asked, and what becomes of its responses."""
+
+    def __init__(
         self,
+        model: ToolCallingModel,
         messages: list[ModelMessage],
         model_settings: ModelSettings | None,
         model_request_parameters: ModelRequestParameters,
         run_context: RunContext[Any] | None = None,
-    ) -> AsyncGenerator[StreamedResponse]:
-        """Ask the wrapped model; give the stream of what it says, with the calls that it writes."""
-        asked = self._asked(messages, model_settings, model_request_parameters, stream=True)
-        if asked is None:
-            async with self.wrapped.request_stream(
-                messages, model_settings, model_request_parameters, run_context
-            ) as stream:
-                yield stream
-            return
-
-        def again() -> AbstractAsyncContextManager[StreamedResponse]:
-            told, settings = asked.messages(), asked.settings()
-            return self.wrapped.request_stream(told, settings, ModelRequestParameters(), run_context)
-
-        async with AsyncExitStack() as turns:
-            ours = _Stream(asked.parameters, asked.request, again, turns)
-            await ours.ask()
-            yield ours
-
-    async def count_tokens(
-        self,
-        messages: list[ModelMessage],
-        model_settings: ModelSettings | None,
-        model_request_parameters: ModelRequestParameters,
-    ) -> RequestUsage:
-        """Return what the wrapped model counts for what it would be asked."""
-        asked = self._asked(messages, model_settings, model_request_parameters, stream=False)
-        if asked is None:
-            return await self.wrapped.count_tokens(messages, model_settings, model_request_parameters)
-        return await self.wrapped.count_tokens(asked.messages(), asked.settings(), ModelRequestParameters())
-
-    def _asked(
-        self,
-        messages: list[ModelMessage],
-        model_settings: ModelSettings | None,
-        model_request_parameters: ModelRequestParameters,
         *,
-        stream: bool,
-    ) -> _Asked | None:
-        """Return the request, None if nothing in it is about tools."""
-        settings, parameters = self.prepare_request(model_settings, model_request_parameters)
-        history = _History(messages, [each.content for each in self._get_instruction_parts(messages, parameters) or ()])
+        stream: bool = False,
+    ) -> None:
+        self._given = messages, model_settings, model_request_parameters
+        self._streamed = {"run_context": run_context} if stream else {}
+        self._used = RequestUsage()
+        prepared, parameters = model.prepare_request(model_settings, model_request_parameters)
+        self.parameters, settings = parameters, prepared or {}
+        failed: set[str] = set()
+        written = [each for message in messages for each in _written(message, failed)]
+        begun = next((at for at, each in enumerate(written) if each["role"] != "system"), len(written))
+        instructions = model._get_instruction_parts(messages, parameters) or ()
+        written[begun:begun] = [{"role": "system", "content": each.content} for each in instructions]
         tools = [*parameters.declared_function_tools, *parameters.output_tools]
-        settings = settings or ModelSettings()
         body = {
-            "model": self.model_name or "none",
-            "messages": history.written,
+            "model": model.model_name or "none",
+            "messages": written,
             "tools": [_definition(tool) for tool in tools],
             "tool_choice": _choice(settings.get("tool_choice"), parameters) if tools else None,
             "parallel_tool_calls": settings.get("parallel_tool_calls"),
@@ -214,29 +175,53 @@ class ToolCallingModel(WrapperModel):
             "stop": settings.get("stop_sequences") or None,
             "stream": stream,
         }
-        if not is_about_tools(body):
-            return None
-        request = ToolRequest(body, self.calling, failed_results=history.failed)
-        return _Asked(request, history, model_settings, parameters)
+        super().__init__(body, model.calling, failed)
+
+    hear = errors_as(lambda error: UnexpectedModelBehavior(str(error)))(ToolRequest.hear)
+
+    def turn(self) -> dict[str, Any]:
+        messages, settings, parameters = self._given
+        if plain := self.asked:
+            messages, parameters = _read(plain["messages"]), ModelRequestParameters()
+            settings = {name: value for name, value in (settings or {}).items() if name not in _SEEN_TO_HERE}
+            settings = settings | ({"stop_sequences": plain["stop"]} if "stop" in plain else {}) or None
+        return {
+            "messages": messages,
+            "model_settings": settings,
+            "model_request_parameters": parameters,
+            **self._streamed,
+        }
+
+    def read(self, said: ModelResponse | ModelResponseStreamEvent) -> dict[str, Any]:
+        if not isinstance(said, ModelResponse):
+            return _delta(said)
+        self._reply, self.reason = said, said.finish_reason
+        self._used += said.usage
+        return _message(said.parts)
+
+    def whole(self, piece: Piece) -> ModelResponse:
+        thoughts = [ThinkingPart(piece.reasoning)] if piece.reasoning else []
+        text = [TextPart(piece.text)] if piece.text else []
+        functions = [(call["function"], call["id"]) for call in piece.calls]
+        return replace(
+            self._reply,
+            parts=[*thoughts, *text, *(ToolCallPart(each["name"], each["arguments"], id) for each, id in functions)],
+            usage=self._used,
+            finish_reason=_REASONS.get(piece.finish_reason, "stop"),
+            metadata=self.metadata(self._reply.metadata),
+        )
+
+    def metadata(self, own: dict[str, Any] | None) -> dict[str, Any] | None:
+        """Return the metadata of a reply, with what was not called."""
+        return {**(own or {}), **self.failed_calls} or own
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """A request, and what the wrapped model is told of it."""
-
-    request: ToolRequest
-    history: _History
-    given: ModelSettings | None
-    parameters: ModelRequestParameters
-
-    def messages(self) -> list[ModelMessage]:
-        return self.history.read(self.request.messages)
-
-    def settings(self) -> ModelSettings | None:
-        settings = {name: value for name, value in (self.given or {}).items() if name not in _SEEN_TO_HERE}
-        if self.request.stop:
-            settings["stop_sequences"] = self.request.stop
-        return cast(ModelSettings, settings) if settings else None
+_REASONS: dict[str | None, FinishReason] = {
+    "tool_calls": "tool_call",
+    "length": "length",
+    "content_filter": "content_filter",
+    "error": "error",
+}
 
 
 def _definition(tool: ToolDefinition) -> dict[str, Any]:
@@ -249,16 +234,14 @@ def _choice(given: Any, parameters: ModelRequestParameters) -> str | dict[str, A
     answer may be by an output tool in any case, if there is one."""
     mode = "auto" if parameters.allow_text_output else "required"
     output = [tool.name for tool in parameters.output_tools]
-    if given in (None, "auto"):
-        return mode
-    if given == "required":
-        return "required"
+    if given in (None, "auto", "required"):
+        return given if given == "required" else mode
     if isinstance(given, ToolOrOutput):
         names = [*given.function_tools, *output]
     elif given in ("none", []):
         names = output
     else:
-        mode, names = "required", list(given)
+        mode, names = "required", given
     tools = [{"type": "function", "function": {"name": name}} for name in names]
     return {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": tools}} if names else "none"
 
@@ -266,83 +249,70 @@ def _choice(given: Any, parameters: ModelRequestParameters) -> str | dict[str, A
 # Messages
 
 
-class _History:
-    """Messages in the form of chat completions, and back. What is no text in a prompt is put back as it was."""
-
-    def __init__(self, messages: Sequence[ModelMessage], instructions: Sequence[str]) -> None:
-        self._held: list[UserContent] = []
-        self.failed: set[str] = set()
-        """The ids of calls whose results are errors."""
-        self.written = [each for message in messages for each in self._written(message)]
-        begun = next((at for at, each in enumerate(self.written) if each["role"] != "system"), len(self.written))
-        self.written[begun:begun] = [{"role": "system", "content": text} for text in instructions]
-
-    def _written(self, message: ModelMessage) -> Iterator[dict[str, Any]]:
-        if isinstance(message, ModelResponse):
-            yield {"role": "assistant", **_message(message)}
-            return
-        files: list[UserContent] = []
-        for part in message.parts:
-            match part:
-                case SystemPromptPart():
-                    yield {"role": "system", "content": part.content}
-                case UserPromptPart():
-                    yield {"role": "user", "content": self._content(part.content)}
-                case ToolReturnPart():
+def _written(message: ModelMessage, failed: set[str]) -> Iterator[dict[str, Any]]:
+    """Yield what a message is in the form of chat completions; add the ids of calls whose results are errors."""
+    if isinstance(message, ModelResponse):
+        yield {"role": "assistant", **_message(message.parts)}
+        return
+    files: list[UserContent] = []
+    for part in message.parts:
+        match part:
+            case SystemPromptPart():
+                yield {"role": "system", "content": part.content}
+            case UserPromptPart():
+                yield {"role": "user", "content": _content(part.content)}
+            case RetryPromptPart(tool_name=None):
+                yield {"role": "user", "content": part.model_response()}
+            case ToolReturnPart() | RetryPromptPart():
+                if isinstance(part, ToolReturnPart):
                     text, attached = part.model_response_str_and_user_content(wrap_if_error=False)
                     files += attached
-                    yield self._result(part, text, is_error=part.outcome in ("failed", "retried"))
-                case RetryPromptPart() if part.tool_name is None:
-                    yield {"role": "user", "content": part.model_response()}
-                case RetryPromptPart():
-                    yield self._result(part, part.model_response(), is_error=True)
-                case _:
-                    raise XMLToolsError(f"messages: a part of the kind {part.part_kind!r} can't be told to the model")
-        if files:
-            yield {"role": "user", "content": self._content(files)}
-
-    def _result(self, part: ToolReturnPart | RetryPromptPart, text: str, *, is_error: bool) -> dict[str, Any]:
-        if is_error:
-            self.failed.add(part.tool_call_id)
-        return {"role": "tool", "tool_call_id": part.tool_call_id, "name": part.tool_name, "content": text}
-
-    def _content(self, content: str | Sequence[UserContent]) -> str | list[dict[str, Any]]:
-        return content if isinstance(content, str) else [self._part(each) for each in content]
-
-    def _part(self, content: UserContent) -> dict[str, Any]:
-        if isinstance(content, (str, TextContent)):
-            return {"type": "text", "text": content if isinstance(content, str) else content.content}
-        self._held.append(content)
-        return {"type": _HELD, "number": len(self._held) - 1}
-
-    def read(self, written: Sequence[Mapping[str, Any]]) -> list[ModelMessage]:
-        """Return what the model is asked, of messages that are plain."""
-        messages: list[ModelMessage] = []
-        for each in written:
-            if each["role"] == "assistant":
-                messages.append(ModelResponse(parts=[TextPart(each["content"])]))
-                continue
-            if not (messages and isinstance(messages[-1], ModelRequest)):
-                messages.append(ModelRequest(parts=[]))
-            is_system = each["role"] == "system"
-            part = SystemPromptPart(each["content"]) if is_system else UserPromptPart(self._read(each["content"]))
-            messages[-1].parts = [*messages[-1].parts, part]
-        return messages
-
-    def _read(self, content: str | Sequence[Mapping[str, Any]]) -> str | list[UserContent]:
-        if isinstance(content, str):
-            return content
-        return [self._held[part["number"]] if part["type"] == _HELD else part["text"] for part in content]
+                else:
+                    text = part.model_response()
+                if getattr(part, "outcome", "failed") in ("failed", "retried"):
+                    failed.add(part.tool_call_id)
+                yield {"role": "tool", "tool_call_id": part.tool_call_id, "name": part.tool_name, "content": text}
+            case _:
+                raise XMLToolsError(f"messages: a part of the kind {part.part_kind!r} can't be told to the model")
+    if files:
+        yield {"role": "user", "content": _content(files)}
 
 
-def _message(reply: ModelResponse) -> dict[str, Any]:
+def _content(content: str | Sequence[UserContent]) -> str | list[dict[str, Any]]:
+    if isinstance(content, str):
+        return content
+    return [
+        {"type": "text", "text": getattr(each, "content", each)}
+        if isinstance(each, (str, TextContent))
+        else {"type": _HELD, _HELD: each}
+        for each in content
+    ]
+
+
+def _read(written: Sequence[Mapping[str, Any]]) -> list[ModelMessage]:
+    """Return what the model is asked, of messages that are plain."""
+    return [
+        ModelResponse([TextPart(each["content"]) for each in run])
+        if is_reply
+        else ModelRequest([_prompt(**each) for each in run])
+        for is_reply, run in groupby(written, lambda each: each["role"] == "assistant")
+    ]
+
+
+def _prompt(role: str, content: Any) -> SystemPromptPart | UserPromptPart:
+    if role == "system":
+        return SystemPromptPart(content)
+    is_text = isinstance(content, str)
+    return UserPromptPart(content if is_text else [part.get(_HELD, part.get("text")) for part in content])
+
+
+def _message(parts: Sequence[ModelResponsePart]) -> dict[str, Any]:
     """Return a reply as chat completions have it."""
-    said = {
-        "content": "".join(part.content for part in reply.parts if isinstance(part, TextPart)),
-        "reasoning_content": "".join(part.content for part in reply.parts if isinstance(part, ThinkingPart)),
+    return {
+        "content": "".join(part.content for part in parts if isinstance(part, TextPart)),
+        "reasoning_content": "".join(part.content for part in parts if isinstance(part, ThinkingPart)),
+        "tool_calls": [_call(at, part) for at, part in enumerate(parts) if isinstance(part, ToolCallPart)],
     }
-    calls = [_call(at, part) for at, part in enumerate(reply.parts) if isinstance(part, ToolCallPart)]
-    return {**said, "tool_calls": calls} if calls else said
 
 
 def _call(index: int, part: ToolCallPart) -> dict[str, Any]:
@@ -350,135 +320,80 @@ def _call(index: int, part: ToolCallPart) -> dict[str, Any]:
     return {"index": index, "id": part.tool_call_id, "type": "function", "function": function}
 
 
-def _reason(finish_reason: FinishReason | None) -> str | None:
-    return "tool_calls" if finish_reason == "tool_call" else finish_reason
-
-
-def _finish_reason(reason: str | None) -> FinishReason | None:
-    known: dict[str | None, FinishReason] = {"tool_calls": "tool_call", "length": "length", "error": "error"}
-    return "content_filter" if reason == "content_filter" else known.get(reason, "stop")
-
-
-def _parts(piece: Piece) -> list[TextPart | ThinkingPart | ToolCallPart]:
-    thoughts = [ThinkingPart(piece.reasoning)] if piece.reasoning else []
-    text = [TextPart(piece.text)] if piece.text else []
-    calls = [ToolCallPart(call["function"]["name"], call["function"]["arguments"], call["id"]) for call in piece.calls]
-    return [*thoughts, *text, *calls]
-
-
-def _metadata(request: ToolRequest, own: dict[str, Any] | None) -> dict[str, Any] | None:
-    failed = [{"name": each.name, "message": each.message, "hint": each.hint} for each in request.failures]
-    return {**(own or {}), "failed_calls": failed} if failed else own
-
-
-@contextmanager
-def _as_misbehaviour() -> Iterator[None]:
-    """Say in pydantic-ai's words that a reply is not what was asked for."""
-    try:
-        yield
-    except XMLToolsError as error:
-        raise UnexpectedModelBehavior(str(error)) from error
-
-
 # Streams
 
 
 @dataclass
 class _Stream(StreamedResponse):
-    """What the wrapped model says, in one turn or several; `again` asks it."""
+    """What the wrapped model says, in one turn or several; `_ask` asks it."""
 
-    _request: ToolRequest
-    _again: Callable[[], AbstractAsyncContextManager[StreamedResponse]]
-    _turns: AsyncExitStack
-    _inner: StreamedResponse = field(init=False)
-
-    async def ask(self) -> None:
-        """Leave the turn before, if there is one, and begin the next."""
-        await self._turns.aclose()
-        self._inner = await self._turns.enter_async_context(self._again())
+    _asked: _Asked
+    _ask: Callable[..., Awaitable[StreamedResponse]]
+    _inner: StreamedResponse
+    _before: RequestUsage = field(default_factory=RequestUsage)
 
     async def _get_event_iterator(self) -> AsyncIterator[ModelResponseStreamEvent]:
-        before, goes_on = RequestUsage(), True
-        while goes_on:
-            async for event in self._inner:
-                for each in self._events(self._heard(self._request.part, _delta(event))):
-                    yield each
-                self._usage = before + self._inner.usage
-                if self._request.done:
-                    break
-            before = self._usage = before + self._inner.usage
-            for each in self._events(self._heard(self._request.end, _reason(self._inner.finish_reason))):
-                yield each
-            goes_on = self._request.again()
-            if goes_on:
-                await self.ask()
+        async for piece in self._asked.run_later(self._again, self._turn()):
+            for event in self._events(piece):
+                yield event
         self.state = self._inner.state
         self.provider_response_id = self._inner.provider_response_id
         self.provider_details = self._inner.provider_details
-        self.metadata = _metadata(self._request, self._inner.metadata)
+        self.metadata = self._asked.metadata(self._inner.metadata)
 
-    def _heard(self, take: Callable[[Any], list[Piece]], said: Any) -> list[Piece]:
-        with _as_misbehaviour():
-            return take(said)
+    async def _again(self, **turn: Any) -> AsyncIterator[ModelResponseStreamEvent]:
+        self._before += self._inner.usage
+        self._inner = await self._ask(**turn)
+        return self._turn()
 
-    def _events(self, pieces: Sequence[Piece]) -> Iterator[ModelResponseStreamEvent]:
+    async def _turn(self) -> AsyncIterator[ModelResponseStreamEvent]:
+        async for event in self._inner:
+            yield event
+        self._asked.reason = self._inner.finish_reason
+
+    def _events(self, piece: Piece) -> Iterator[ModelResponseStreamEvent]:
         parts = self._parts_manager
-        for piece in pieces:
-            if piece.reasoning:
-                yield from parts.handle_thinking_delta(vendor_part_id=None, content=piece.reasoning)
-            if piece.text:
-                yield from parts.handle_text_delta(vendor_part_id=None, content=piece.text)
-            for call in piece.calls:
-                function = call["function"]
-                event = parts.handle_tool_call_delta(
-                    vendor_part_id=call["index"],
-                    tool_name=function.get("name"),
-                    args=function.get("arguments"),
-                    tool_call_id=call.get("id"),
-                )
-                if event is not None:
-                    yield event
-            if piece.finish_reason is not None:
-                self.finish_reason = _finish_reason(piece.finish_reason)
-
-    async def close_stream(self) -> None:
-        await self._inner.close_stream()
-
-    def get_stream_cancel_errors(self) -> tuple[type[BaseException], ...]:
-        return self._inner.get_stream_cancel_errors()
+        if piece.reasoning:
+            yield from parts.handle_thinking_delta(vendor_part_id=None, content=piece.reasoning)
+        if piece.text:
+            yield from parts.handle_text_delta(vendor_part_id=None, content=piece.text)
+        for call in piece.calls:
+            function = call["function"]
+            event = parts.handle_tool_call_delta(
+                vendor_part_id=call["index"],
+                tool_name=function.get("name"),
+                args=function.get("arguments"),
+                tool_call_id=call.get("id"),
+            )
+            if event is not None:
+                yield event
+        if piece.finish_reason:
+            self.finish_reason = _REASONS.get(piece.finish_reason, "stop")
 
     @property
-    def model_name(self) -> str:
-        return self._inner.model_name
+    def usage(self) -> RequestUsage:
+        return self._before + self._inner.usage
 
-    @property
-    def provider_name(self) -> str | None:
-        return self._inner.provider_name
-
-    @property
-    def provider_url(self) -> str | None:
-        return self._inner.provider_url
-
-    @property
-    def timestamp(self) -> datetime:
-        return self._inner.timestamp
+    close_stream = property(attrgetter("_inner.close_stream"))
+    get_stream_cancel_errors = property(attrgetter("_inner.get_stream_cancel_errors"))
+    model_name = property(attrgetter("_inner.model_name"))
+    provider_name = property(attrgetter("_inner.provider_name"))
+    provider_url = property(attrgetter("_inner.provider_url"))
+    timestamp = property(attrgetter("_inner.timestamp"))
 
 
 def _delta(event: ModelResponseStreamEvent) -> dict[str, Any]:
     """Return an event of the wrapped model's stream as chat completions have it."""
     match event:
-        case PartStartEvent(part=TextPart(content=text)):
-            return {"content": text}
-        case PartStartEvent(part=ThinkingPart(content=text)):
-            return {"reasoning_content": text}
         case PartStartEvent(part=ToolCallPart() as part):
             call = _call(event.index, part)
             return {"tool_calls": [call if part.args else {**call, "function": {"name": part.tool_name}}]}
+        case PartStartEvent(part=part):
+            return _message([part])
         case PartDeltaEvent(delta=TextPartDelta(content_delta=text)):
             return {"content": text}
         case PartDeltaEvent(delta=ThinkingPartDelta(content_delta=text)):
-            return {"reasoning_content": text or ""}
-        case PartDeltaEvent(delta=ToolCallPartDelta() as delta):
-            args = delta.args_delta if isinstance(delta.args_delta, str) else json.dumps(delta.args_delta or {})
+            return {"reasoning_content": text}
+        case PartDeltaEvent(delta=ToolCallPartDelta(args_delta=args)):
             return {"tool_calls": [{"index": event.index, "function": {"arguments": args}}]}
     return {}

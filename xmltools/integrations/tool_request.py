@@ -1,21 +1,21 @@
-"""What the integrations share: one request with tools, and the replies of a model that only writes text."""
+"""What the integrations share: one request with tools, and what becomes of what a model says that only writes text."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import json
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import aclosing, closing, contextmanager
+from inspect import isawaitable
 from typing import Any, NamedTuple
 
-from xmltools.errors import CallError, XMLToolsError
-from xmltools.models import Conversation, Message, ToolResult
+from xmltools.errors import XMLToolsError
+from xmltools.models import Message
 from xmltools.proxy.bridge import (
     Exchange,
     Refusal,
     Settings,
     SSEDecoder,
-    error_message,
-    error_status,
-    is_error,
-    read_chunk,
     read_request,
 )
 from xmltools.proxy.bridge.settings import checked
@@ -23,7 +23,8 @@ from xmltools.proxy.bridge.settings import checked
 
 class Piece(NamedTuple):
     """A part of the reply, for whoever asked: text, reasoning, and calls in the form of chat completions. In a stream a
-    call is one piece, unless the settings say that its arguments are live. `finish_reason` is that of the whole reply.
+    call is one piece, unless the settings say that its arguments are live. `finish_reason` is that of the whole reply,
+    and stands in the last piece.
     """
 
     text: str = ""
@@ -32,9 +33,19 @@ class Piece(NamedTuple):
     finish_reason: str | None = None
 
 
-def check_settings(settings: Settings) -> Settings:
-    """Return the settings. Raises XMLToolsError for those that only a server can do something with."""
-    checked(settings)
+@contextmanager
+def errors_as(make: Callable[[XMLToolsError], Exception]) -> Iterator[None]:
+    """Raise what is wrong as the library has it."""
+    try:
+        yield
+    except XMLToolsError as error:
+        raise make(error) from error
+
+
+def check_settings(settings: Settings | None) -> Settings:
+    """Return the settings, or what stands for none. Raises XMLToolsError for those that only a server can do something
+    with."""
+    settings = Settings() if settings is None else checked(settings)
     for name, why in _FOR_SERVERS.items():
         if getattr(settings, name) != getattr(Settings(), name):
             raise XMLToolsError(
@@ -52,83 +63,140 @@ _FOR_SERVERS = {
 
 
 class ToolRequest:
-    """A request with tools, without any input and output of its own: whoever has the model sends `messages` to it.
+    """A request, and what becomes of what the model says. Each integration says in a class of its own what it is asked
+    with (`turn`), and how to read what it says (`read`).
 
     Takes the request as the body of chat completions, and the settings; `failed_results` are the ids of calls whose
-    results are errors, which that form does not say. Raises XMLToolsError for what can't be honoured; a tool that only
+    results are errors, which that form does not say. If nothing in it is about tools, it is `plain`: the model is to be
+    asked as it is, and what it says is passed on. Raises XMLToolsError for what can't be honoured; a tool that only
     some provider runs is such a thing, since nobody would run it here.
-
-    Give the whole reply to `whole`; or each part of it to `part`, until it ends or `done` says that no more is needed,
-    and then call `end`. If `again` is true after that, ask the model once more, with the `messages` of then.
     """
 
-    def __init__(self, body: Mapping[str, Any], settings: Settings, *, failed_results: Collection[str] = ()) -> None:
+    reason: str | None = None
+    """Why the model's reply ended, where that is known."""
+    usage: Mapping[str, Any] | None = None
+    """The tokens of this turn, where the library counts them in the form of chat completions."""
+
+    def __init__(self, body: Mapping[str, Any], settings: Settings, failed_results: Collection[str] = ()) -> None:
+        self.streams = body.get("stream", False)
+        self.plain = not is_about_tools(body)
+        self._over = False
+        self._sent = b""
+        self._ending: str | None = None
+        if self.plain:
+            return
         incoming = read_request("chat", {"model": "none", **body}, strict=True)
-        incoming.conversation = _with_errors(incoming.conversation, failed_results)
+        marked = [_with_error(message, failed_results) for message in incoming.conversation]
+        incoming.conversation = incoming.conversation.with_messages(marked)
         incoming.include_usage = True  # the end of a reply is waited for, where the usage is
         if incoming.choices > 1:
             raise Refusal("n: with tools there is one reply at a time; leave it out, and ask as often", param="n")
-        self._exchange = Exchange("chat", incoming, settings)
+        self.exchange = Exchange("chat", incoming, settings)
+
+    # What each integration says of its library
+
+    def turn(self) -> dict[str, Any]:
+        """Begin a turn; return what the model is asked with."""
+        return self.asked
+
+    def read(self, said: Any) -> Mapping[str, Any]:
+        """Return what the model says, a part of a reply or all of it, as a delta of chat completions."""
+        delta: Mapping[str, Any] = said
+        return delta
+
+    def parts(self, piece: Piece) -> Iterable[Any]:
+        """Return what is ours of a stream."""
+        return (piece,)
+
+    def whole(self, piece: Piece) -> Any:
+        """Return what is ours of a whole reply."""
+        return piece
+
+    def passed(self, said: Any) -> Any:
+        """Return what is said where the request is plain."""
+        return said
+
+    # What the model is asked, and what came of it
 
     @property
-    def messages(self) -> list[dict[str, Any]]:
-        """What the model is asked next: plain messages, in the form of chat completions."""
-        messages: list[dict[str, Any]] = self._exchange.request["messages"]
-        return messages
+    def asked(self) -> dict[str, Any]:
+        """What the model is asked next, in the form of chat completions, if anything is about tools: plain messages,
+        and where it is to stop. Where there are tools, that is seen to here: it must not cut a call."""
+        request = {} if self.plain else self.exchange.request
+        return {name: request[name] for name in ("messages", "stop") if request.get(name)}
 
     @property
-    def stop(self) -> list[str] | None:
-        """Where the model itself is to stop. Where there are tools, that is seen to here: it must not cut a call."""
-        return self._exchange.request.get("stop")
+    def failed_calls(self) -> dict[str, Any]:
+        """The calls that were not made in the end, under `failed_calls`; nothing, if there are none."""
+        failures = [] if self.plain else self.exchange.failures
+        failed = [{"name": each.name, "message": each.message, "hint": each.hint} for each in failures]
+        return {"failed_calls": failed} if failed else {}
 
-    @property
-    def done(self) -> bool:
-        """Whether nothing that the model may still say is wanted."""
-        return self._exchange.done
+    # Asking, and reading what is said
 
-    @property
-    def failures(self) -> list[CallError]:
-        """The calls that were not made in the end, which the text says in words."""
-        return self._exchange.failures
+    def run(self, ask: Callable[..., Any]) -> Iterator[Any]:
+        """Ask the model, as often as it takes; yield what is ours of what it says: once, if it is to be whole.
 
-    @property
-    def usage(self) -> dict[str, Any] | None:
-        """The tokens of all tries, where their counts were given in the form of chat completions."""
-        return self._exchange.stats.usage
-
-    def whole(
-        self, message: Mapping[str, Any], finish_reason: str | None, usage: Mapping[str, Any] | None = None
-    ) -> Piece | None:
-        """Take the model's reply; return ours, or None if the model is to be asked again.
-
-        Raises XMLToolsError where a call was required and is not in it.
+        Raises XMLToolsError where a call was required and is not made, and where one fails that was told of while the
+        model wrote it.
         """
-        choice = {"index": 0, "message": message, "finish_reason": _reason(finish_reason)}
-        answer = self._exchange.answer({"choices": [choice], "usage": usage})
-        if answer is None:
-            return None
-        (choice,) = answer["choices"]
-        return _piece(choice["message"], choice["finish_reason"])
+        while not self._over:
+            said = ask(**self.turn())
+            with closing(said if self.streams else (each for each in [said])) as parts:
+                for part in parts:
+                    yield from self.hear(part)
+                    if self._is_enough:
+                        break
+            yield from self.hear()
 
-    def part(self, delta: Mapping[str, Any], usage: Mapping[str, Any] | None = None) -> list[Piece]:
-        """Take the next part of the model's reply; return what is new of ours.
+    async def run_later(self, ask: Callable[..., Any], begun: Any = None) -> AsyncIterator[Any]:
+        """`run`, but waiting for the model is left to the event loop. `begun` is a stream that it was asked for."""
+        while not self._over:
+            said, begun = begun or ask(**self.turn()), None
+            if isawaitable(said):
+                said = await said
+            if not self.streams:
+                said = _one(said)
+            async with aclosing(said):
+                async for part in said:
+                    for each in self.hear(part):
+                        yield each
+                    if self._is_enough:
+                        break
+            for each in self.hear():
+                yield each
 
-        Raises XMLToolsError where a call fails that was told of while the model wrote it.
-        """
-        return _pieces(self._exchange.feed({"choices": [{"index": 0, "delta": delta}], "usage": usage}))
+    @property
+    def _is_enough(self) -> bool:
+        return not self.plain and self.exchange.done
 
-    def end(self, finish_reason: str | None) -> list[Piece]:
-        """Say that the model's reply has ended, and why; return the rest. Ask `again` whether this was all.
+    def hear(self, said: Any = None) -> Iterable[Any]:
+        """Take what the model says, or None at the end of its turn; return what is ours of it."""
+        ends = said is None
+        delta = {} if ends else self.read(said)
+        if self.plain:
+            self._over = ends
+            if not ends:
+                return [self.passed(said)]
+            return self.parts(Piece(finish_reason=self.reason)) if self.streams else ()
+        exchange = self.exchange
+        choice = {"index": 0, "delta": delta, "finish_reason": (self.reason or "stop") if ends else None}
+        self._sent += exchange.feed({"choices": [choice], "usage": self.usage})
+        if ends:
+            self._sent += exchange.end(is_whole=True)
+            self._over = not exchange.next_turn()
+        if exchange.failure:
+            raise Refusal(exchange.failure, status=502 if self.streams else 422, code="upstream_error")
+        if not (self.streams or self._over):
+            return ()
+        piece, self._sent = _piece(self._sent), b""
+        self._ending = piece.finish_reason or self._ending
+        piece = piece._replace(finish_reason=self._ending if self._over else None)
+        return self.parts(piece) if self.streams else [self.whole(piece)]
 
-        Raises XMLToolsError where a call was required and is not in it.
-        """
-        ended = {"index": 0, "delta": {}, "finish_reason": _reason(finish_reason) or "stop"}
-        pieces = _pieces(self._exchange.feed({"choices": [ended]}))
-        return pieces + _pieces(self._exchange.end(is_whole=True))
 
-    def again(self) -> bool:
-        """Return whether the model is to be asked once more."""
-        return self._exchange.next_turn()
+async def _one(said: Any) -> AsyncIterator[Any]:
+    yield said
 
 
 def is_about_tools(body: Mapping[str, Any]) -> bool:
@@ -138,53 +206,28 @@ def is_about_tools(body: Mapping[str, Any]) -> bool:
     )
 
 
-def _reason(given: str | None) -> str | None:
-    """Return why a reply ended, in small letters: Google writes large ones."""
-    return given.lower() if given else None
-
-
-def _with_errors(conversation: Conversation, failed_results: Collection[str]) -> Conversation:
-    """Return the conversation with the results of these calls marked as errors."""
-    return conversation.with_messages([_with_error(message, failed_results) for message in conversation])
-
-
 def _with_error(message: Message, failed_results: Collection[str]) -> Message:
-    if not any(isinstance(part, ToolResult) and part.call_id in failed_results for part in message.parts):
-        return message
-    parts = (
-        part.model_copy(update={"is_error": True})
-        if isinstance(part, ToolResult) and part.call_id in failed_results
-        else part
+    """Return the message with the results of these calls marked as errors."""
+    parts = [
+        part.model_copy(update={"is_error": True}) if getattr(part, "call_id", None) in failed_results else part
         for part in message.parts
-    )
+    ]
     return message.model_copy(update={"parts": tuple(parts)})
 
 
-def _pieces(sent: bytes) -> list[Piece]:
-    """Return the pieces in what was written for a client of chat completions. Raises XMLToolsError for an error."""
-    pieces: list[Piece] = []
-    for _, data in SSEDecoder().feed(sent):
-        chunk = read_chunk(data) if data != "[DONE]" else {}
-        if is_error(chunk):
-            raise Refusal(error_message(chunk), status=error_status(chunk), code="upstream_error")
-        for choice in chunk.get("choices", ()):
-            piece = _piece(choice["delta"], choice["finish_reason"])
-            if pieces and (call := _continued(pieces[-1], piece)) is not None:
-                pieces[-1] = pieces[-1]._replace(calls=(call,))
-            else:
-                pieces.append(piece)
-    return pieces
-
-
-def _continued(before: Piece, piece: Piece) -> Mapping[str, Any] | None:
-    """Return the call of a piece with what another one adds to its arguments, None if that is no such thing."""
-    if not (len(before.calls) == len(piece.calls) == 1 and before.calls[0]["index"] == piece.calls[0]["index"]):
-        return None
-    (call,), (more,) = before.calls, piece.calls
-    arguments = call["function"]["arguments"] + more["function"]["arguments"]
-    return {**call, "function": {**call["function"], "arguments": arguments}}
-
-
-def _piece(said: Mapping[str, Any], finish_reason: str | None) -> Piece:
-    text, reasoning = said.get("content") or "", said.get("reasoning_content") or said.get("reasoning") or ""
-    return Piece(text, reasoning, said.get("tool_calls") or (), finish_reason)
+def _piece(sent: bytes) -> Piece:
+    """Return what was written for a client of chat completions."""
+    texts: dict[str, str] = defaultdict(str)
+    calls: dict[int, Any] = {}
+    reason = None
+    chunks = (json.loads(data) for _, data in SSEDecoder().feed(sent) if data != "[DONE]")
+    for choice in (choice for chunk in chunks for choice in chunk["choices"]):
+        reason = choice["finish_reason"] or reason
+        delta = choice["delta"]
+        for call in delta.pop("tool_calls", ()):
+            if call is not (first := calls.setdefault(call["index"], call)):
+                first["function"]["arguments"] += call["function"]["arguments"]
+        for name, text in delta.items():
+            texts[name] += text
+    reasoning = texts["reasoning_content"] or texts["reasoning"]
+    return Piece(texts["content"], reasoning, [*calls.values()], reason)

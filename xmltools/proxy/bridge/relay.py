@@ -1,5 +1,5 @@
 """One request and its answer, step by step, without any input and output: a generator says what to ask the upstream,
-what to read of it, and what the client gets. The server, the transports and the model objects do what it says.
+what to read of it, and what the client gets. The server and the transports do what it says.
 
 Nothing is given before the upstream has begun, so that an error until then keeps its status. Errors from then on are
 events of the stream.
