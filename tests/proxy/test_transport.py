@@ -71,8 +71,6 @@ class Reply:
     headers: dict[str, str] = field(default_factory=dict)
     finish: str | None = "stop"
     size: int = 5
-    raw: tuple[bytes, ...] = ()
-    """The stream as it is, if it is not made of the text."""
     ending: str = "done"
     """How a stream ends: "done", "cut" (the connection breaks), "stall" (nothing more comes), or a last event."""
 
@@ -105,10 +103,8 @@ class Upstream:
 
     async def stream(self, reply: Reply) -> AsyncIterator[bytes]:
         try:
-            for piece in reply.raw or map(sse, chunks(reply)):
+            for piece in map(sse, chunks(reply)):
                 yield piece
-            if reply.raw:
-                return
             if reply.ending == "cut":
                 raise ConnectionError
             if reply.ending == "stall":
@@ -150,8 +146,6 @@ class Answer:
 
     text: str
     calls: list[tuple[str, Any]]
-    reason: str | None
-    events: list[Any] = field(default_factory=list)
     whole: Any = None
 
 
@@ -219,8 +213,8 @@ def ask(api: str, mode: str, colour: str, url: str, *, options: Any = None, **mo
         if mode == "create":
             return read_whole(api, resource(client, api).create(**body))
         with resource(client, api).stream(**body) as stream:
-            events = list(stream)
-            return read_whole(api, final_of(stream, api), events)
+            list(stream)
+            return read_whole(api, final_of(stream, api))
 
 
 async def ask_async(api: str, mode: str, url: str, options: Any, more: Any) -> Answer:
@@ -229,33 +223,32 @@ async def ask_async(api: str, mode: str, url: str, options: Any, more: Any) -> A
         if mode == "create":
             return read_whole(api, await resource(client, api).create(**body))
         async with resource(client, api).stream(**body) as stream:
-            events = [event async for event in stream]
-            return read_whole(api, await final_of(stream, api), events)
+            _ = [event async for event in stream]
+            return read_whole(api, await final_of(stream, api))
 
 
-def read_whole(api: str, whole: Any, events: Any = ()) -> Answer:
+def read_whole(api: str, whole: Any) -> Answer:
     if api == "messages":
         text = "".join(part.text for part in whole.content if part.type == "text")
         calls = [(part.name, part.input) for part in whole.content if part.type == "tool_use"]
-        return Answer(text, calls, whole.stop_reason, list(events), whole)
+        return Answer(text, calls, whole)
     if api == "responses":
         calls = [(item.name, json.loads(item.arguments)) for item in whole.output if item.type == "function_call"]
-        return Answer(whole.output_text, calls, whole.status, list(events), whole)
+        return Answer(whole.output_text, calls, whole)
     message = whole.choices[0].message
     calls = [(call.function.name, json.loads(call.function.arguments)) for call in message.tool_calls or ()]
-    return Answer(message.content or "", calls, whole.choices[0].finish_reason, list(events), whole)
+    return Answer(message.content or "", calls, whole)
 
 
 def read_chat_events(events: list[Any]) -> Answer:
-    text, calls, reason = "", [], None
+    text, calls = "", []
     for choice in (choice for event in events for choice in event.choices):
         text += choice.delta.content or ""
-        reason = choice.finish_reason or reason
         for call in choice.delta.tool_calls or ():
             if call.id:
                 calls.append([call.function.name, ""])
             calls[call.index][1] += call.function.arguments or ""
-    return Answer(text, [(name, json.loads(arguments)) for name, arguments in calls], reason, events)
+    return Answer(text, [(name, json.loads(arguments)) for name, arguments in calls])
 
 
 # Calls
