@@ -248,7 +248,7 @@ def eventually(condition: Callable[[], object], what: str) -> None:
 
 @pytest.mark.parametrize(
     ("base", "target"),
-    [("", "/v1/chat/completions"), ("/", "/v1/chat/completions"), ("/api/v3/", "/api/v3/chat/completions")],
+    [(base, "/v1/chat/completions") for base in ("", "/", "/v1")] + [("/api/v3/", "/api/v3/chat/completions")],
 )
 def test_an_upstream_without_a_path_has_its_api_below_v1(base: str, target: str) -> None:
     with world(Upstream(make=reply("Hi")), base=base) as it:
