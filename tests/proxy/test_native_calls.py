@@ -18,9 +18,9 @@ from proxy.test_wire_facts import (
     RESPONSES,
     body_for,
     call,
-    events_of,
     up,
 )
+from proxy.wire import events_of
 from xmltools.proxy.bridge import Api, Exchange
 
 httpx2 = pytest.importorskip("httpx2")
@@ -92,8 +92,11 @@ def folded(deltas: Iterable[dict[str, Any]], finish: str = "tool_calls", **field
     exchange = Exchange("chat", body_for(CHAT, stream=True, **fields))
     sent = b"".join(exchange.feed(each) for each in [*map(chunk, deltas), chunk({}, finish)]) + exchange.end()
     text, calls, reason = "", [], ""
-    for _, event in events_of(sent):
-        for choice in event.get("choices", ()):
+    for event in events_of(sent):
+        if isinstance(event, str):
+            text += event.removesuffix("[DONE]")
+            continue
+        for choice in event["choices"]:
             text += choice["delta"].get("content", "")
             reason = choice["finish_reason"] or reason
             for each in choice["delta"].get("tool_calls", ()):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xmltools.models import Message
-from xmltools.proxy.bridge import Exchange, Refusal
+from xmltools.proxy.bridge import Refusal
 from xmltools.proxy.bridge.requests.incoming import Incoming
 from xmltools.proxy.bridge.requests.openai_responses import read_responses_request
 
 openai = pytest.importorskip("openai")
 pytest.importorskip("uvicorn")
 
-from proxy.running import running  # noqa: E402 - it needs uvicorn
+from proxy.test_server_upstream import reply  # noqa: E402 - it needs uvicorn
 
 READ: Any = {
     "type": "function",
@@ -104,52 +104,6 @@ def test_no_json_in_the_input_raises_anything_but_a_refusal(given: list[Any]) ->
 # OpenAI's client
 
 
-class Endpoint:
-    """An ASGI app: the exchange with a model that says `text`, however often it is asked."""
-
-    def __init__(self) -> None:
-        self.text = ""
-        self.sent: list[dict[str, Any]] = []
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        body, more = b"", True
-        while more:
-            part = await receive()
-            body, more = body + part["body"], part.get("more_body", False)
-        try:
-            status, content_type, answer = 200, *self.answer(json.loads(body))
-        except Refusal as refusal:
-            status, content_type = refusal.status, b"application/json"
-            answer = json.dumps(refusal.body("responses")).encode()
-        headers = [(b"content-type", content_type)]
-        await send({"type": "http.response.start", "status": status, "headers": headers})
-        await send({"type": "http.response.body", "body": answer})
-
-    def answer(self, body: dict[str, Any]) -> tuple[bytes, bytes]:
-        exchange = Exchange("responses", body)
-        self.sent.append(exchange.request)
-        choice = {"index": 0, "delta": {"content": self.text}, "finish_reason": "stop"}
-        if exchange.streams:
-            return b"text/event-stream", exchange.feed({"choices": [choice]}) + exchange.end()
-        completion = {"choices": [{"index": 0, "message": {"content": self.text}, "finish_reason": "stop"}]}
-        return b"application/json", json.dumps(exchange.answer(completion)).encode()
-
-
-@pytest.fixture
-def endpoint() -> Endpoint:
-    return Endpoint()
-
-
-@pytest.fixture
-def client(endpoint: Endpoint) -> Iterator[Any]:
-    http = openai.DefaultHttpxClient(trust_env=False)
-    with (
-        running(endpoint, lifespan="off") as url,
-        openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0, http_client=http) as client,
-    ):
-        yield client
-
-
 CALLS = (
     "<think>Hm.</think>On it.\n"
     "<tool><tool_name>read</tool_name><arguments><path>a</path><size>3</size></arguments></tool>"
@@ -158,12 +112,10 @@ CALLS = (
 
 
 @pytest.mark.parametrize("streams", [True, False])
-def test_a_client_calls_tools_and_sends_back_what_it_got_with_results(
-    endpoint: Endpoint, client: Any, streams: bool
-) -> None:
+def test_a_client_calls_tools_and_sends_back_what_it_got_with_results(open_client: Any, streams: bool) -> None:
+    client, upstream = open_client(lambda seen: reply("Done." if "total 0" in seen.body.decode() else CALLS)(seen))
     options: Any = {"model": "m", "instructions": "Be brief.", "tools": [READ, SHELL]}
     given: list[Any] = [{"role": "user", "content": "Go."}]
-    endpoint.text = CALLS
     if streams:
         with client.responses.stream(input=given, **options) as stream:
             response = stream.get_final_response()
@@ -177,15 +129,15 @@ def test_a_client_calls_tools_and_sends_back_what_it_got_with_results(
         {"type": "function_call_output", "call_id": call.call_id, "output": "abc"},
         {"type": "custom_tool_call_output", "call_id": shell.call_id, "output": "total 0"},
     ]
-    endpoint.text = "Done."
     assert client.responses.create(input=given, **options).output_text == "Done."
-    system, user, reply, results = endpoint.sent[-1]["messages"]
+    system, user, answer, results = upstream.seen[-1].json["messages"]
     assert system["content"].startswith("Be brief.") and user["content"] == "Go."
-    assert "<path>a</path>" in reply["content"] and "<input>ls -l</input>" in reply["content"]
+    assert "<path>a</path>" in answer["content"] and "<input>ls -l</input>" in answer["content"]
     assert results["content"] == "Tool: read\nResult: abc\n\nTool: shell\nResult: total 0"
 
 
-def test_a_client_raises_what_is_refused(client: Any) -> None:
+def test_a_client_raises_what_is_refused(open_client: Any) -> None:
+    client, _ = open_client("Hi")
     with pytest.raises(openai.BadRequestError, match="whole conversation") as caught:
         client.responses.create(model="m", input="Go.", previous_response_id="resp_1")
     assert (caught.value.param, caught.value.type) == ("previous_response_id", "invalid_request_error")

@@ -17,16 +17,12 @@ from proxy.running import serving
 from proxy.test_server_clients import ASK, WAYS, chat_call, clients_are_closed, openai_client
 from proxy.test_server_upstream import (
     BODIES,
-    MESSAGES,
-    TOOL,
     Answer,
     Gate,
     Seen,
     Upstream,
     chunk,
     reply,
-    stream,
-    whole,
     world,
 )
 from xmltools.cli import serve as cli_serve
@@ -35,7 +31,6 @@ from xmltools.errors import XMLToolsError
 from xmltools.parser import parse
 from xmltools.proxy.bridge import Settings
 from xmltools.proxy.server import ServeConfig
-from xmltools.render import ENGLISH
 from xmltools.transport import XMLToolsTransport
 
 openai = pytest.importorskip("openai")
@@ -73,31 +68,6 @@ def settings(dialect: str, **more: Any) -> dict[str, Any]:
     return {"settings": Settings(dialect=dialect, **more)}
 
 
-def by_template(dialect: str, **more: Any) -> dict[str, Any]:
-    return settings(dialect, prompt="upstream", **more)
-
-
-@dialects
-@prompts
-@pytest.mark.parametrize(("client", "ask", "reason"), WAYS, ids=[each[1].__name__ for each in WAYS])
-def test_every_client_gets_text_and_call(prompt: Any, dialect: str, client: Any, ask: Any, reason: str) -> None:
-    with world(Upstream(make=reply(written(dialect))), **settings(dialect, prompt=prompt)) as it:
-        assert ask(client(it.url)) == ("On it: é 😀", [ARGUMENTS], reason)
-
-
-@dialects
-@pytest.mark.parametrize("size", [1, 3, 8, 10_000])
-def test_pieces_of_any_size_give_the_same_stream(dialect: str, size: int) -> None:
-    with world(Upstream(Answer(stream(written(dialect), size=size))), **settings(dialect)) as it:
-        with openai_client(it.url).chat.completions.stream(**ASK) as events:
-            for _ in events:
-                pass
-            message = events.get_final_completion().choices[0].message
-        assert message.content == "On it: é 😀"
-        assert message.reasoning_content.strip() == "Look: `<tool_call>`."
-        assert json.loads(message.tool_calls[0].function.arguments) == ARGUMENTS
-
-
 @dialects
 def test_arguments_arrive_while_the_model_still_writes_them(dialect: str) -> None:
     text = written(dialect)
@@ -113,170 +83,6 @@ def test_arguments_arrive_while_the_model_still_writes_them(dialect: str) -> Non
                 gate.open()  # the rest of the text is sent only after this
                 opened = True
     assert json.loads(arguments) == ARGUMENTS
-
-
-@dialects
-def test_the_upstream_is_shown_tools_calls_and_results_as_its_template_takes_them(dialect: str) -> None:
-    history = [
-        {"role": "system", "content": "Be brief."},
-        *MESSAGES,
-        {
-            "role": "assistant",
-            "content": None,
-            "reasoning_content": "Hm.",
-            "tool_calls": [{"id": "1", "type": "function", "function": {"name": "write", "arguments": '{"path":"a"}'}}],
-        },
-        {"role": "tool", "tool_call_id": "1", "content": "written"},
-    ]
-    with world(Upstream(make=reply("Done.")), **by_template(dialect)) as it:
-        it.post(messages=history)
-        sent = it.upstream.seen[0].json
-    del history[2]["reasoning_content"]
-    assert sent["messages"] == history
-    assert sent["tools"] == [TOOL] and "tool_choice" not in sent
-    assert "<tool>" not in json.dumps(sent)
-
-
-def test_results_of_other_apis_are_shown_likewise() -> None:
-    use = {"type": "tool_use", "id": "t1", "name": "write", "input": {"path": "a"}}
-    result = {"type": "tool_result", "tool_use_id": "t1", "content": "written"}
-    history = [*MESSAGES, {"role": "assistant", "content": [use]}, {"role": "user", "content": [result]}]
-    with world(Upstream(make=reply("Done.")), **by_template("glm")) as it:
-        it.post("/v1/messages", messages=history)
-        asked, called, answered = it.upstream.seen[0].json["messages"]
-    assert asked["role"] == "user"
-    assert [each["function"]["name"] for each in called["tool_calls"]] == ["write"]
-    assert (answered["role"], answered["content"]) == ("tool", "written")
-    assert answered["tool_call_id"] == called["tool_calls"][0]["id"]
-
-
-@pytest.mark.parametrize(
-    ("asked", "setting", "sent"),
-    [
-        ("auto", "auto", None),
-        ("required", "auto", None),
-        ({"type": "function", "function": {"name": "write"}}, "auto", None),
-        ("auto", "none", "none"),
-        ("required", "none", "none"),
-    ],
-)
-def test_what_the_upstream_is_told_of_calls(asked: Any, setting: Any, sent: str | None) -> None:
-    upstream = Upstream(make=reply(call("hermes")))
-    with world(upstream, **by_template("hermes", upstream_tool_choice=setting)) as it:
-        it.post(tool_choice=asked)
-    body = upstream.seen[0].json
-    assert body.get("tool_choice") == sent
-    assert body["skip_special_tokens"] is False  # calls may be spelled with such
-    is_told = body["messages"][0] == {"role": "system", "content": ENGLISH.required_call}
-    assert is_told is (asked != "auto")
-
-
-@dialects
-@prompts
-@pytest.mark.parametrize(("client", "ask", "reason"), WAYS, ids=[each[1].__name__ for each in WAYS])
-def test_a_failed_call_is_sent_back_in_words_of_no_other_dialect(
-    prompt: Any, dialect: str, client: Any, ask: Any, reason: str
-) -> None:
-    wrong = call(dialect, {"text": "no path"})
-    answers = [wrong, call(dialect)]
-    upstream = Upstream(
-        make=lambda seen: Answer(stream(answers.pop(0))) if seen.json.get("stream") else whole(answers.pop(0))
-    )
-    with world(upstream, **settings(dialect, prompt=prompt)) as it:
-        assert ask(client(it.url))[1:] == ([ARGUMENTS], reason)
-    first, second = (seen.json for seen in upstream.seen)
-    *before, rejected, told = second["messages"]
-    assert before == first["messages"] and rejected == {"role": "assistant", "content": wrong}
-    assert told["role"] == "user" and "path: expected string, got nothing" in told["content"]
-    assert "<tool>" not in told["content"] and "tool_name" not in told["content"]
-    assert second.get("tools") == first.get("tools")
-
-
-@dialects
-def test_a_call_that_fails_to_the_end_is_a_sentence(dialect: str) -> None:
-    wrong = call(dialect, {"text": "no path"})
-    with world(Upstream(make=reply(wrong)), **settings(dialect, retries=0)) as it:
-        message = openai_client(it.url).chat.completions.create(**ASK).choices[0].message
-    assert message.tool_calls is None
-    assert message.content == "The call of write was not made: path: expected string, got nothing."
-
-
-@dialects
-def test_a_call_that_lacks_its_end_is_asked_for_whole(dialect: str) -> None:
-    cut = call(dialect)[: call(dialect).index("x < 1")]
-    answers = [cut, f"<think>\nAgain.\n</think>\n\n{call(dialect)}"]
-    with world(Upstream(make=lambda seen: whole(answers.pop(0))), **settings(dialect)) as it:
-        assert chat_call(openai_client(it.url))[1:] == ([ARGUMENTS], "tool_calls")
-        told = it.upstream.seen[1].json["messages"][-1]["content"]
-    assert "Write the whole call again" in told and "Go on exactly" not in told
-
-
-@dialects
-def test_calls_that_were_right_are_sent_once(dialect: str) -> None:
-    good, wrong = call(dialect, {"path": "one"}), call(dialect, {"text": "no path"})
-    answers = [f"{good}\n{wrong}", f"{good}\n{call(dialect)}"]
-    with world(Upstream(make=lambda seen: whole(answers.pop(0))), **settings(dialect)) as it:
-        assert chat_call(openai_client(it.url))[1] == [{"path": "one"}, ARGUMENTS]
-
-
-@dialects
-def test_a_call_in_another_notation_is_sent_back(dialect: str) -> None:
-    other = next(each for each in ENDS if each != dialect)
-    answers = [call(other), call(dialect)]
-    with world(Upstream(make=lambda seen: whole(answers.pop(0))), **settings(dialect)) as it:
-        assert chat_call(openai_client(it.url))[1] == [ARGUMENTS]
-        assert "not in the form that was described" in it.upstream.seen[1].json["messages"][-1]["content"]
-
-
-@dialects
-@pytest.mark.parametrize("streams", [False, True])
-def test_reasoning_that_the_template_has_opened_is_reasoning(dialect: str, streams: bool) -> None:
-    text = written(dialect).removeprefix("<think>")
-    answer = Answer(stream(text)) if streams else whole(text)
-    with world(Upstream(answer), **settings(dialect, starts_in_reasoning=True)) as it:
-        client = openai_client(it.url)
-        if streams:
-            with client.chat.completions.stream(**ASK) as events:
-                for _ in events:
-                    pass
-                message = events.get_final_completion().choices[0].message
-        else:
-            message = client.chat.completions.create(**ASK).choices[0].message
-    assert (message.content, message.reasoning_content.strip()) == ("On it: é 😀", "Look: `<tool_call>`.")
-    assert json.loads(message.tool_calls[0].function.arguments) == ARGUMENTS
-
-
-def test_an_upstream_that_tells_reasoning_apart_all_the_same_is_understood() -> None:
-    steps = [
-        b'data: {"choices": [{"index": 0, "delta": {"reasoning_content": "Hm."}, "finish_reason": null}]}\n\n',
-        *stream(f"On it.\n{call('glm')}"),
-    ]
-    with (
-        world(Upstream(Answer(steps)), **settings("glm", starts_in_reasoning=True)) as it,
-        openai_client(it.url).chat.completions.stream(**ASK) as events,
-    ):
-        for _ in events:
-            pass
-        message = events.get_final_completion().choices[0].message
-    assert (message.content, message.reasoning_content) == ("On it.", "Hm.")
-    assert json.loads(message.tool_calls[0].function.arguments) == ARGUMENTS
-
-
-def test_forges_reasoning_may_be_opened_too() -> None:
-    text = "Hm.</think>\nOn it.\n<tool><tool_name>write</tool_name><arguments><path>a</path></arguments></tool>"
-    with world(Upstream(make=reply(text)), settings=Settings(starts_in_reasoning=True)) as it:
-        message = openai_client(it.url).chat.completions.create(**ASK).choices[0].message
-    assert (message.content.strip(), message.reasoning_content.strip()) == ("On it.", "Hm.")
-    assert len(message.tool_calls) == 1
-
-
-def test_native_calls_of_the_upstream_pass_through() -> None:
-    made = {"id": "n1", "type": "function", "function": {"name": "write", "arguments": '{"path": "a"}'}}
-    choice = {"index": 0, "message": {"content": None, "tool_calls": [made]}, "finish_reason": "tool_calls"}
-    answer = Answer([json.dumps({"choices": [choice]}).encode()], 200, {"content-type": "application/json"})
-    with world(Upstream(answer), **by_template("hermes")) as it:
-        message = openai_client(it.url).chat.completions.create(**ASK).choices[0].message
-    assert [(each.id, each.function.arguments) for each in message.tool_calls] == [("n1", '{"path":"a"}')]
 
 
 @dialects
@@ -299,27 +105,6 @@ def test_tools_count_as_tokens(prompt: Any) -> None:
         many = it.client.post(path, json=body).json()["input_tokens"]
         few = it.client.post(path, json={**body, "tools": []}).json()["input_tokens"]
     assert many > few + 10
-
-
-@dialects
-@pytest.mark.parametrize("streams", [False, True])
-def test_the_transport_reads_a_dialect_too(dialect: str, streams: bool) -> None:
-    with ExitStack() as stack:
-        upstream = Upstream(make=reply(written(dialect)))
-        url = stack.enter_context(serving(upstream)).url
-        transport = XMLToolsTransport(settings=Settings(dialect=dialect, prompt="upstream"))
-        http = stack.enter_context(httpx2.Client(transport=transport))
-        client = openai.OpenAI(base_url=f"{url}/v1", api_key="k", max_retries=0, http_client=http)
-        if streams:
-            with client.chat.completions.stream(**ASK) as events:
-                for _ in events:
-                    pass
-                message = events.get_final_completion().choices[0].message
-        else:
-            message = client.chat.completions.create(**ASK).choices[0].message
-    assert message.content == "On it: é 😀"
-    assert json.loads(message.tool_calls[0].function.arguments) == ARGUMENTS
-    assert upstream.seen[0].json["tools"] == [TOOL]
 
 
 @dialects

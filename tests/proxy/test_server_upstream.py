@@ -246,20 +246,9 @@ def eventually(condition: Callable[[], object], what: str) -> None:
         pause.wait(0.005)
 
 
-def test_tools_go_to_the_upstream_as_text_only() -> None:
-    with world(Upstream(make=reply("Hi"))) as it:
-        it.post()
-        (seen,) = it.upstream.seen
-    assert seen.target == "/v1/chat/completions"
-    assert not {"tools", "tool_choice", "parallel_tool_calls"} & seen.json.keys()
-    system, user = seen.json["messages"]
-    assert system["role"] == "system" and "## write" in system["content"]
-    assert user == MESSAGES[0]
-
-
 @pytest.mark.parametrize(
     ("base", "target"),
-    [("", "/v1/chat/completions"), ("/", "/v1/chat/completions"), ("/api/v3/", "/api/v3/chat/completions")],
+    [(base, "/v1/chat/completions") for base in ("", "/", "/v1")] + [("/api/v3/", "/api/v3/chat/completions")],
 )
 def test_an_upstream_without_a_path_has_its_api_below_v1(base: str, target: str) -> None:
     with world(Upstream(make=reply("Hi")), base=base) as it:

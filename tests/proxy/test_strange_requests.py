@@ -18,117 +18,12 @@ from hypothesis import strategies as st
 from support.often import examples
 
 from proxy.test_server_upstream import BODIES, CALL, Upstream, reply, world
+from proxy.wire import FOLDER, PATHS, read
 from xmltools.proxy.bridge import Exchange, Refusal, Settings
 from xmltools.proxy.server.logging import _JSONFormatter, _TextFormatter
 
-PNG = "data:image/png;base64,aGk="
-SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
-GRAMMAR = {"syntax": "lark", "definition": "start: x"}
-CHAT: dict[str, Any] = {
-    "model": "m",
-    "messages": [
-        {"role": "system", "content": "s"},
-        {"role": "user", "content": [{"type": "text", "text": "hi"}, {"type": "image_url", "image_url": {"url": PNG}}]},
-        {
-            "role": "assistant",
-            "content": None,
-            "tool_calls": [
-                {"id": "c1", "type": "function", "function": {"name": "read", "arguments": '{"path":"a"}'}},
-                {"id": "c2", "type": "custom", "custom": {"name": "patch", "input": "x"}},
-            ],
-        },
-        {"role": "tool", "tool_call_id": "c1", "content": "r"},
-        {"role": "tool", "tool_call_id": "c2", "content": [{"type": "text", "text": "r"}]},
-    ],
-    "tools": [
-        {"type": "function", "function": {"name": "read", "description": "d", "parameters": SCHEMA, "strict": True}},
-        {"type": "custom", "custom": {"name": "patch", "format": {"type": "grammar", "grammar": GRAMMAR}}},
-        {"type": "web_search"},
-    ],
-    "tool_choice": {
-        "type": "allowed_tools",
-        "allowed_tools": {"mode": "auto", "tools": [{"type": "function", "function": {"name": "read"}}]},
-    },
-    "parallel_tool_calls": True,
-    "stream_options": {"include_usage": True},
-    "n": 1,
-    "stop": ["x"],
-    "response_format": {"type": "text"},
-}
-MESSAGES: dict[str, Any] = {
-    "model": "m",
-    "max_tokens": 5,
-    "system": [{"type": "text", "text": "s", "cache_control": {"type": "ephemeral"}}],
-    "messages": [
-        {
-            "role": "user",
-            "content": [
-                {"type": "text", "text": "hi"},
-                {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGk="}},
-                {"type": "document", "title": "t", "source": {"type": "text", "media_type": "text/plain", "data": "d"}},
-                {"type": "search_result", "source": "s", "title": "t", "content": [{"type": "text", "text": "c"}]},
-            ],
-        },
-        {
-            "role": "assistant",
-            "content": [
-                {"type": "thinking", "thinking": "t", "signature": "s"},
-                {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {}},
-                {"type": "tool_use", "id": "t1", "name": "read", "input": {"path": "a"}},
-            ],
-        },
-        {
-            "role": "user",
-            "content": [{"type": "tool_result", "tool_use_id": "t1", "content": [{"type": "text", "text": "r"}]}],
-        },
-    ],
-    "tools": [{"name": "read", "input_schema": SCHEMA}, {"type": "bash_20250124", "name": "bash"}],
-    "tool_choice": {"type": "tool", "name": "read", "disable_parallel_tool_use": True},
-    "stop_sequences": ["x"],
-    "thinking": {"type": "enabled", "budget_tokens": 5},
-    "output_config": {"effort": "high"},
-}
-RESPONSES: dict[str, Any] = {
-    "model": "m",
-    "instructions": "i",
-    "input": [
-        {"role": "user", "content": [{"type": "input_text", "text": "hi"}, {"type": "input_image", "image_url": PNG}]},
-        {"type": "reasoning", "id": "r", "summary": [{"type": "summary_text", "text": "t"}]},
-        {"type": "function_call", "call_id": "c1", "name": "read", "namespace": "ns", "arguments": '{"path":"a"}'},
-        {"type": "function_call_output", "call_id": "c1", "output": [{"type": "input_text", "text": "x"}]},
-        {"type": "shell_call", "call_id": "c3", "action": {"commands": ["ls"]}, "status": "completed"},
-        {
-            "type": "shell_call_output",
-            "call_id": "c3",
-            "output": [{"stdout": "a", "stderr": "b", "outcome": {"type": "exit", "exit_code": 1}}],
-        },
-        {"type": "local_shell_call", "id": "l", "call_id": "c4", "action": {"type": "exec", "command": ["ls"]}},
-        {"type": "local_shell_call_output", "id": "l", "output": "x"},
-        {"type": "apply_patch_call", "call_id": "c5", "operation": {"type": "delete_file", "path": "a"}},
-        {"type": "apply_patch_call_output", "call_id": "c5", "status": "failed", "output": "x"},
-        {"type": "agent_message", "author": "a", "content": [{"type": "encrypted_content", "encrypted_content": "x"}]},
-        {"type": "additional_tools", "tools": [{"type": "function", "name": "more", "parameters": SCHEMA}]},
-    ],
-    "tools": [
-        {"type": "function", "name": "read", "parameters": SCHEMA, "strict": True},
-        {"type": "custom", "name": "patch", "format": {"type": "grammar", **GRAMMAR}},
-        {"type": "namespace", "name": "ns", "tools": [{"type": "function", "name": "read", "parameters": SCHEMA}]},
-        {"type": "shell", "environment": {"type": "local", "skills": [{"name": "a", "path": "b"}]}},
-        {"type": "local_shell"},
-        {"type": "apply_patch"},
-        {"type": "tool_search", "execution": "client", "parameters": SCHEMA},
-    ],
-    "tool_choice": {
-        "type": "allowed_tools",
-        "mode": "auto",
-        "tools": [{"type": "function", "name": "read"}, {"type": "shell"}, {"type": "namespace", "name": "ns"}],
-    },
-    "text": {"format": {"type": "text"}},
-    "reasoning": {"effort": "low"},
-    "include": ["reasoning.encrypted_content"],
-    "metadata": {"a": "b"},
-}
-REQUESTS = {"chat": CHAT, "messages": MESSAGES, "responses": RESPONSES}
+REQUESTS = {api: read(FOLDER / api / "strange.json")[0]["request"] for api in PATHS}
+"""Requests with a bit of all that there is."""
 TYPES = ["x", None, [], "function", "custom", "shell", "namespace", "document", "tool_result"]
 STRANGE: list[Any] = [
     *(None, True, 0, -1, 1.5, 10**30, "", "x", "\ud800", "x" * 3_000, [], [None], [[]], ["a"], [{}], {}, {"a": 1}),

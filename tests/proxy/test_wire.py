@@ -3,9 +3,13 @@ clients read what comes."""
 
 from __future__ import annotations
 
+import asyncio
 import json
+import re
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -17,7 +21,7 @@ from proxy.wire import FILES, PATHS, answers_of, events_of, normal, read, run, s
 from xmltools.proxy.bridge import Settings
 from xmltools.proxy.server import ServeConfig, create_app
 from xmltools.proxy.server.network import Connections
-from xmltools.transport import XMLToolsTransport
+from xmltools.transport import AsyncXMLToolsTransport, XMLToolsTransport
 
 anthropic = pytest.importorskip("anthropic")
 httpx2 = pytest.importorskip("httpx2")
@@ -27,6 +31,7 @@ CASE = "x-title"
 """A header that goes on to the upstream: here the number of the case."""
 in_each_file = pytest.mark.parametrize("file", FILES, ids=[f"{each.parent.name}/{each.stem}" for each in FILES])
 in_each_way = pytest.mark.parametrize("way", ["server", "transport"])
+in_each_seed = pytest.mark.parametrize("seed", range(3))
 
 
 class Upstream:
@@ -83,6 +88,21 @@ class House:
         await self._apps[int(number)]({**scope, "path": f"/{rest}", "raw_path": raw}, receive, send)
 
 
+@dataclass
+class Async:
+    """Posts through the asynchronous transport."""
+
+    settings: Settings
+
+    def post(self, url: str, **options: Any) -> Any:
+        async def post() -> Any:
+            transport = AsyncXMLToolsTransport(settings=self.settings)
+            async with httpx2.AsyncClient(transport=transport, timeout=60) as client:
+                return await client.post(url, **options)
+
+        return asyncio.run(post())
+
+
 class World:
     """What stands between clients and the upstream: `url` and a client for the settings of a case."""
 
@@ -95,7 +115,7 @@ class World:
             return self._url + self._house.path(settings), self._clients[None]
         if settings not in self._clients:
             self._clients[settings] = httpx2.Client(transport=XMLToolsTransport(settings=settings), timeout=60)
-        return self._behind, self._clients[settings]
+        return self._behind, self._clients[settings] if name == "transport" else Async(settings)
 
     def close(self) -> None:
         for each in self._clients.values():
@@ -128,7 +148,7 @@ def test_a_request_and_its_answer_become_what_the_case_says(file: Path) -> None:
     assert not differences(read(file), lambda _, case: run(case))
 
 
-@in_each_way
+@pytest.mark.parametrize("way", ["server", "transport", "async transport"])
 @in_each_file
 def test_it_is_so_over_sockets_too(file: Path, way: str, world: World) -> None:
     cases = world.upstream.cases = [case for case in read(file) if not case.get("plain")]
@@ -207,12 +227,12 @@ def _asked(case: dict[str, Any], url: str, http: Any, headers: dict[str, str]) -
     return said
 
 
-@pytest.mark.parametrize("seed", range(3))
+@in_each_seed
 @in_each_file
 def test_chunks_of_the_upstream_do_not_matter(file: Path, seed: int) -> None:
     """However its text is cut, the client is told the same in the end, and the upstream asked the same."""
     rng = Random(seed)
-    cases = [case for case in read(file) if "events" in case and not _counts_pieces(case)]
+    cases = [case for case in read(file) if _can_be_cut(case)]
 
     def found(_: int, case: dict[str, Any]) -> dict[str, Any]:
         turns = [{**turn, "answer": _cut(turn["answer"], rng)} for turn in case["turns"]]
@@ -223,8 +243,31 @@ def test_chunks_of_the_upstream_do_not_matter(file: Path, seed: int) -> None:
     assert not differences([{**case, "said": _said(case["events"])} for case in cases], found)
 
 
-def _counts_pieces(case: dict[str, Any]) -> bool:
-    return any(isinstance(each, dict) and "times" in each for turn in case["turns"] for each in turn["answer"])
+@in_each_seed
+@in_each_file
+def test_bytes_of_the_upstream_may_be_cut_anywhere(file: Path, seed: int) -> None:
+    """Within a line or a character too, and lines may have other ends."""
+    rng = Random(seed)
+    cases = [case for case in read(file) if _can_be_cut(case)]
+
+    def recut(pieces: list[bytes]) -> list[bytes]:
+        data = re.sub(b"\r?\n", (b"\n", b"\r\n", b"\r")[seed], b"".join(pieces))
+        places = sorted(rng.sample(range(1, len(data)), min(len(data) - 1, 9 * seed)) if len(pieces) > 1 else ())
+        return [data[start:end] for start, end in pairwise([0, *places, len(data)])]
+
+    assert not differences(
+        [{"name": case["name"], "said": _said(case["events"])} for case in cases],
+        lambda number, _: {"said": _said(run(cases[number], recut)["events"])},
+    )
+
+
+def _can_be_cut(case: dict[str, Any]) -> bool:
+    """Whether it streams, from an upstream that streams, and no number of pieces matters."""
+    told = [turn["answer"] for turn in case["turns"]]
+    return "events" in case and all(
+        isinstance(answer, list) and not any(isinstance(each, dict) and "times" in each for each in answer)
+        for answer in told
+    )
 
 
 def _cut(answer: list[Any], rng: Random) -> list[Any]:

@@ -9,7 +9,6 @@ import re
 import socket
 import struct
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -19,23 +18,20 @@ import pytest
 
 from proxy.running import serving
 from proxy.test_server_upstream import (
-    DONE,
     PATIENCE,
     USAGE,
     Answer,
     Gate,
     Seen,
-    Step,
     Upstream,
-    World,
     as_json,
     chunk,
-    reply,
     stream,
     whole,
     world,
 )
-from xmltools.proxy.bridge import Settings
+from proxy.wire import FOLDER, PATHS, answers_of, as_it_is, read
+from xmltools.proxy.bridge import Settings, SSEDecoder
 from xmltools.proxy.server import ServeConfig, create_app
 
 openai = pytest.importorskip("openai")
@@ -80,104 +76,15 @@ def call(arguments: str = "<path>a.py</path>", name: str = "write") -> str:
     return f"<tool><tool_name>{name}</tool_name><arguments>{arguments}</arguments></tool>"
 
 
-ODD = 'q " b \\ \\u00e9 n \n t \t é 😀 \u2028\u2029\x85 \x7f ]] > &lt; end\\'
-FAILS = call("<path>a.py</path><text>streamed</text><size>big</size>")
-# What the model writes, and why it ends.
-REPLIES: dict[str, tuple[str, str]] = {
-    "text": ("Just words: é 😀\u2028.", "stop"),
-    "a call": (call(), "stop"),
-    "calls in text": (f"One. {call()}\nTwo. {call('<text>t</text><path>b</path>')} Three.", "stop"),
-    "calls side by side": (f"{call()}\n{call(name='ping', arguments='')}\n{call()}", "stop"),
-    "thoughts and a call": (f"<think>Hm, a <b>.</think>\n{call()}", "stop"),
-    "a call without arguments": ("<tool><tool_name>ping</tool_name></tool>", "stop"),
-    "arguments of all types": (
-        call(
-            "<size>12</size><tags><item>a</item><item>b</item></tags><options><deep>true</deep></options><path>p</path>"
-        ),
-        "stop",
-    ),
-    "odd characters": (call(f"<path>p</path><text><![CDATA[{ODD}]]></text>"), "stop"),
-    "an argument of white space": (call("<path>   </path><text>\n\n\n</text>"), "stop"),
-    "a call that fails": (f"Now: {FAILS} then.", "stop"),
-    "a call that fails before one that does not": (FAILS + call(), "stop"),
-    "a call of no tool": (call(name="wriet"), "stop"),
-    "a call that is cut off": ("Now: " + call("<path>a.py</path><text>half of")[:-19], "length"),
-    "text that is cut off": ("Half of", "length"),
-    "a call, and then cut off": (call() + "And", "length"),
-    "what a filter stopped": ("I can", "content_filter"),
-    "nothing": ("", "stop"),
-}
-SIZES = (1, 7, 100_000)
-replies = pytest.mark.parametrize("name", REPLIES)
-
-
-FAIL = ("a call that fails", "a call that fails before one that does not", "a call that is cut off")
-
-
-class Said:
-    """The upstream that says the replies by their names, and all that two servers made of them.
-
-    One sends calls as they are written. A call that fails there ends the stream with an error, so that it is the other
-    one, which sends them when they are whole, that is asked for these.
-    """
-
-    def __init__(self, live: World, it: World) -> None:
-        self.live = live
-        self.it = it
-        self._streams: dict[tuple[str, str, int], bytes] = {}
-
-    def raw(self, path: str, name: str, size: int) -> bytes:
-        """The bytes of a stream."""
-        key = (path, name, size)
-        if key not in self._streams:
-            options = {"stream_options": {"include_usage": True}} if path == CHAT else {}
-            body = body_for(path, f"{size}:{name}", stream=True, **options)
-            asked = self.it if name in FAIL else self.live
-            self._streams[key] = asked.client.post(path, json=body).content
-        return self._streams[key]
-
-    def events(self, path: str, name: str, size: int) -> list[dict[str, Any]]:
-        """The data of a stream's events, but for the end of OpenAI's."""
-        return [data for _, data in events_of(self.raw(path, name, size)) if data]
-
-
-def say(seen: Seen) -> Answer:
-    size, _, name = seen.json["messages"][-1]["content"].partition(":")
-    text, finish = REPLIES[name]
-    if not seen.json["stream"]:
-        return whole(text, finish=finish)
-    return Answer(stream(text, size=int(size), finish=finish))
-
-
-@pytest.fixture(scope="module")
-def said() -> Iterator[Said]:
-    with (
-        world(Upstream(make=say), settings=Settings(retries=0, live_arguments=True)) as live,
-        world(Upstream(make=say), settings=Settings(retries=0)) as it,
-    ):
-        yield Said(live, it)
-
-
-EVENT = re.compile(rb"(?:event: ([a-z_.]+)\n)?data: ([^\r\n]+)\n\n")
-
-
-def events_of(data: bytes) -> list[tuple[str, dict[str, Any]]]:
-    """The events of a stream by the narrowest reading: a name, if any, and one line of data. The end has no data."""
-    events, at = [], 0
-    while at < len(data):
-        found = EVENT.match(data, at)
-        assert found, data[at : at + 80]
-        events.append(((found[1] or b"").decode(), {} if found[2] == b"[DONE]" else json.loads(found[2])))
-        at = found.end()
-    return events
-
-
+KINDS = {path: {case["name"]: case for case in read(FOLDER / api / "kinds.json")} for api, path in PATHS.items()}
+"""Every kind of reply, as it streams in pieces of different sizes, and in one."""
 Rule = Callable[[list[dict[str, Any]]], object]
 
 
-def holds(rule: Rule, said: Said, path: str, name: str) -> None:
-    for size in SIZES:
-        rule(said.events(path, name, size))
+def chunk_of(event: Any) -> dict[str, Any]:
+    """An event of chat completions of which only the text is told, in its long form; others as they are."""
+    choice = {"index": 0, "delta": {"content": event}, "finish_reason": None}
+    return {"choices": [choice], "usage": None} if isinstance(event, str) else event
 
 
 # Chat completions
@@ -197,12 +104,6 @@ def fragments_of(chunks: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def the_role_is_said_once_and_first(chunks: list[dict[str, Any]]) -> None:
     assert ["role" in delta for delta in deltas_of(chunks)] == [True] + [False] * (len(choices_of(chunks)) - 1)
-
-
-def all_chunks_have_the_same_head(chunks: list[dict[str, Any]]) -> None:
-    heads = {tuple((key, each[key]) for key in ("id", "object", "created", "model")) for each in chunks}
-    ((_, kind, _, _),) = heads
-    assert kind == ("object", "chat.completion.chunk")
 
 
 def a_call_is_named_once_in_its_first_fragment(chunks: list[dict[str, Any]]) -> None:
@@ -272,7 +173,6 @@ def is_object(text: str) -> bool:
 
 CHAT_RULES: list[Rule] = [
     the_role_is_said_once_and_first,
-    all_chunks_have_the_same_head,
     a_call_is_named_once_in_its_first_fragment,
     calls_are_numbered_without_gaps_and_never_mixed,
     no_list_of_calls_and_no_content_behind_the_first_chunk_is_empty,
@@ -281,12 +181,6 @@ CHAT_RULES: list[Rule] = [
     whoever_is_told_to_stop_has_no_call_to_run,
     the_usage_is_last_and_alone,
 ]
-
-
-@replies
-@pytest.mark.parametrize("rule", CHAT_RULES, ids=lambda rule: rule.__name__)
-def test_in_a_stream_of_chat_completions(said: Said, rule: Rule, name: str) -> None:
-    holds(rule, said, CHAT, name)
 
 
 # Messages
@@ -362,12 +256,6 @@ ANTHROPIC_RULES: list[Rule] = [
 ]
 
 
-@replies
-@pytest.mark.parametrize("rule", ANTHROPIC_RULES, ids=lambda rule: rule.__name__)
-def test_in_a_stream_of_messages(said: Said, rule: Rule, name: str) -> None:
-    holds(rule, said, ANTHROPIC, name)
-
-
 # Responses
 
 
@@ -434,33 +322,29 @@ RESPONSES_RULES: list[Rule] = [
 ]
 
 
-@replies
-@pytest.mark.parametrize("rule", RESPONSES_RULES, ids=lambda rule: rule.__name__)
-def test_in_a_stream_of_responses(said: Said, rule: Rule, name: str) -> None:
-    holds(rule, said, RESPONSES, name)
+RULES = {CHAT: CHAT_RULES, ANTHROPIC: ANTHROPIC_RULES, RESPONSES: RESPONSES_RULES}
 
 
-# Bytes
-
-
-@replies
-@apis
-def test_every_event_is_one_line_of_data_under_its_own_name(said: Said, path: str, name: str) -> None:
-    for size in SIZES:
-        raw = said.raw(path, name, size)
-        named = [(event, data) for event, data in events_of(raw) if data]
-        assert all(event == ("" if path == CHAT else data["type"]) for event, data in named)
-        assert raw.decode().splitlines() == raw.decode().split("\n")[:-1]  # no other line break in it
-        assert raw.count(DONE) == (path == CHAT) and (path != CHAT or raw.endswith(DONE))
+@pytest.mark.parametrize(
+    ("path", "rule"),
+    [(path, rule) for path in RULES for rule in RULES[path]],
+    ids=str,
+)
+def test_in_every_stream(path: str, rule: Rule) -> None:
+    for name, case in KINDS[path].items():
+        if events := [
+            chunk_of(each) for after in as_it_is(case).get("events", ()) for each in after if each != "[DONE]"
+        ]:
+            assert rule(events) is None, name
 
 
 @apis
-def test_a_piece_of_the_upstream_makes_one_fragment_of_a_call_and_a_long_one_some(said: Said, path: str) -> None:
+def test_a_piece_of_the_upstream_makes_one_fragment_of_a_call_and_a_long_one_some(path: str) -> None:
     kinds = ("response.function_call_arguments.delta",)
-    reply = REPLIES["odd characters"][0]
-    for size in SIZES:
-        pieces = [reply[at : at + size] for at in range(0, len(reply), size)]
-        events = said.events(path, "odd characters", size)
+    for size in ("pieces of 1", "pieces of 7", "one piece"):
+        case = KINDS[path][f"odd characters, in {size}"]
+        pieces = [each for each in case["turns"][0]["answer"] if isinstance(each, str)]
+        events = [chunk_of(each) for after in case["events"] for each in after if each != "[DONE]"]
         count = sum('"partial_json"' in json.dumps(each) or each.get("type") in kinds for each in events)
         count += sum(bool(each["function"]["arguments"]) for each in fragments_of(events)) if path == CHAT else 0
         assert count <= sum(math.ceil(len(piece) / 128) for piece in pieces)  # others are served in between
@@ -528,39 +412,53 @@ def content_of(path: str, reply: Any) -> Any:
     return output, reply.status, reply.usage.model_dump()
 
 
-# Of a call that fails, a stream has said its beginning; a whole answer has it as text.
-SAME = [name for name in REPLIES if not re.search("fails|call that is cut", name)]
+@contextmanager
+def saying(path: str) -> Iterator[Callable[..., Any]]:
+    """Asks for a kind of reply by its name, and tells what the client makes of it."""
+    kind: list[str] = []
+
+    def say(seen: Seen) -> Answer:
+        ((content_type, pieces),) = answers_of(KINDS[path][kind[-1]])
+        return Answer(pieces, headers={"content-type": content_type.decode()})
+
+    with world(Upstream(make=say), settings=Settings(retries=0)) as it:
+        client = client_for(path, it.url)
+
+        def ask(name: str, **more: Any) -> Any:
+            kind.append(name)
+            return (asked if name.endswith(", whole") else streamed)(path, client, body_for(path, **more))
+
+        yield ask
 
 
 @apis
-@pytest.mark.parametrize("name", SAME)
-def test_a_client_makes_the_same_of_a_stream_as_of_a_whole_answer(said: Said, path: str, name: str) -> None:
-    client = client_for(path, said.it.url)
-    one = content_of(path, asked(path, client, body_for(path, f"1:{name}")))
-    for size in SIZES:
-        body = body_for(path, f"{size}:{name}")
-        if path == CHAT and REPLIES[name][1] == "length":
-            with pytest.raises(openai.LengthFinishReasonError):
-                streamed(path, client, body)
-        elif path == CHAT and REPLIES[name][1] == "content_filter":
-            with pytest.raises(openai.ContentFilterFinishReasonError):
-                streamed(path, client, body)
-        else:
-            assert content_of(path, streamed(path, client, body)) == one
+def test_a_client_makes_the_same_of_a_stream_as_of_a_whole_answer(path: str) -> None:
+    """But of a call that fails, a stream has said the beginning, and a whole answer has it as text."""
+    raised = {"length": openai.LengthFinishReasonError, "content_filter": openai.ContentFilterFinishReasonError}
+    names = [name.rpartition(", ")[0] for name in KINDS[path] if name.endswith(", whole")]
+    assert len(names) == 17
+    with saying(path) as ask:
+        for name in (name for name in names if not re.search("fails|call that is cut", name)):
+            one = ask(f"{name}, whole")
+            for size in ("pieces of 1", "pieces of 7", "one piece"):
+                if path == CHAT and one.choices[0].finish_reason in raised:
+                    with pytest.raises(raised[one.choices[0].finish_reason]):
+                        ask(f"{name}, in {size}")
+                else:
+                    assert content_of(path, ask(f"{name}, in {size}")) == content_of(path, one), name
 
 
 @pytest.mark.parametrize("path", [CHAT, RESPONSES])
-@pytest.mark.parametrize("name", ["odd characters", "an argument of white space", "arguments of all types"])
-def test_the_arguments_of_a_strict_tool_are_read_while_they_stream(said: Said, path: str, name: str) -> None:
-    client = client_for(path, said.it.url)
-    body = body_for(path, f"1:{name}", tools=tools_for(path, strict=True))
-    made = streamed(path, client, body)
-    if path == CHAT:
-        (found,) = made.choices[0].message.tool_calls
-        assert found.function.parsed_arguments == json.loads(found.function.arguments)
-    else:
-        (item,) = made.output
-        assert item.parsed_arguments == json.loads(item.arguments)
+def test_the_arguments_of_a_strict_tool_are_read_while_they_stream(path: str) -> None:
+    with saying(path) as ask:
+        for name in ("odd characters", "an argument of white space", "arguments of all types"):
+            made = ask(f"{name}, in pieces of 1", tools=tools_for(path, strict=True))
+            if path == CHAT:
+                (found,) = made.choices[0].message.tool_calls
+                assert found.function.parsed_arguments == json.loads(found.function.arguments)
+            else:
+                (item,) = made.output
+                assert item.parsed_arguments == json.loads(item.arguments)
 
 
 @apis
@@ -589,43 +487,6 @@ def test_a_client_knows_the_id_of_its_request(path: str) -> None:
 def up(delta: dict[str, Any], finish: str | None = None, **more: Any) -> bytes:
     choice = {"index": 0, "delta": delta, "finish_reason": finish}
     return f"data: {json.dumps({'choices': [choice], **more})}\n\n".encode()
-
-
-ODD_UPSTREAMS: dict[str, list[Step]] = {
-    "no choices in the first chunk": [b'data: {"choices":[],"prompt_filter_results":[]}\n\n', *stream(call())],
-    "usage in every chunk": [
-        up({"content": call()}, usage={"prompt_tokens": 11, "completion_tokens": 1, "total_tokens": 12}),
-        up({}, "stop", usage=USAGE),
-        DONE,
-    ],
-    "the last text and the reason in one chunk": [up({"content": call()}, "stop", usage=USAGE), DONE],
-    "the reason twice": [up({"content": call()}, "stop"), up({}, "stop", usage=USAGE), DONE],
-    "no end": stream(call())[:-1],
-    "the role in every chunk": [
-        *[up({"role": "assistant", "content": letter}) for letter in call()],
-        up({"role": "assistant"}, "stop", usage=USAGE),
-        DONE,
-    ],
-    "null for what is not there": [
-        up({"content": None, "tool_calls": None, "reasoning_content": None}, usage=None),
-        *stream(call()),
-    ],
-    "calls of its own, empty": [up({"content": call(), "tool_calls": []}), *stream("")],
-    "comments and pings": [b": ping\n\n", b"event: ping\n\n", b"\n\n", *stream(call())],
-    "more behind the end": [*stream(call()), up({"content": "more"}), b"data: nonsense\n\n"],
-}
-
-
-@apis
-@pytest.mark.parametrize("name", ODD_UPSTREAMS)
-def test_clients_get_the_call_whatever_the_upstreams_stream_looks_like(path: str, name: str) -> None:
-    with world(Upstream(Answer(ODD_UPSTREAMS[name]))) as it:
-        made = streamed(path, client_for(path, it.url), body_for(path, **usage_asked(path)))
-    content = content_of(path, made)
-    assert "a.py" in str(content) and "<tool>" not in str(content)
-    usage = made.usage.model_dump()
-    assert usage.get("prompt_tokens", usage.get("input_tokens")) == 11
-    assert usage.get("completion_tokens", usage.get("output_tokens")) == 7
 
 
 def usage_asked(path: str) -> dict[str, Any]:
@@ -725,7 +586,9 @@ def test_a_connection_that_breaks_within_a_call_is_an_error_and_no_call(path: st
     if response.status_code == 502 and end.startswith(b"zz"):  # it came in one piece with the head, and is no answer
         assert "upstream" in json.loads(data)["error"]["message"]
         return
-    events = [each for _, each in events_of(data) if each]
+    decoder = SSEDecoder()
+    told = [each for _, each in [*decoder.feed(data), *decoder.close()]]
+    events = [json.loads(each) for each in told if each != "[DONE]"]
     assert response.status_code == 200 and b"Half " in data
     assert "upstream" in (events[-1].get("error") or events[-1]["response"]["error"])["message"]
     if path == CHAT:
@@ -733,40 +596,6 @@ def test_a_connection_that_breaks_within_a_call_is_an_error_and_no_call(path: st
         assert {choice["finish_reason"] for choice in choices_of(events[:-1])} == {None}
     else:
         assert not {each["type"] for each in events} & {"message_stop", "response.completed"}
-
-
-# Which tool, and how many calls
-
-NAMED = {
-    CHAT: {"type": "function", "function": {"name": "ping"}},
-    ANTHROPIC: {"type": "tool", "name": "ping"},
-    RESPONSES: {"type": "function", "name": "ping"},
-}
-ALLOWED = {
-    CHAT: {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [tools_for(CHAT)[1]]}},
-    RESPONSES: {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "function", "name": "ping"}]},
-}
-WORDS = {ANTHROPIC: {"auto": {"type": "auto"}, "none": {"type": "none"}, "required": {"type": "any"}}}
-PING = call(name="ping", arguments="")
-# What may be called; what is then described, and which calls of "write, ping" are calls.
-CHOSEN: dict[str, tuple[list[str], list[str]]] = {
-    "auto": (["write", "ping"], ["write", "ping"]),
-    "required": (["write", "ping"], ["write", "ping"]),
-    "none": ([], []),
-    "named": (["ping"], ["ping"]),
-    "allowed": (["ping"], ["ping"]),
-}
-REASONS = {
-    CHAT: {"auto": "tool_calls", "required": "tool_calls", "none": "stop", "named": "stop", "allowed": "tool_calls"},
-    ANTHROPIC: {"auto": "tool_use", "required": "tool_use", "none": "end_turn", "named": "tool_use"},
-    RESPONSES: dict.fromkeys(CHOSEN, "completed"),
-}
-
-
-def choice_for(path: str, choice: str) -> Any:
-    if choice == "named":
-        return NAMED[path]
-    return ALLOWED[path] if choice == "allowed" else WORDS.get(path, {}).get(choice, choice)
 
 
 def called(path: str, reply: Any) -> list[str]:
@@ -780,81 +609,3 @@ def reason_of(path: str, reply: Any) -> str:
     if path == CHAT:
         return str(reply.choices[0].finish_reason)
     return str(reply.stop_reason if path == ANTHROPIC else reply.status)
-
-
-@pytest.mark.parametrize("ask", [asked, streamed])
-@pytest.mark.parametrize(("path", "choice"), [(path, choice) for path in REASONS for choice in REASONS[path]])
-def test_a_choice_of_tools_is_kept(path: str, choice: str, ask: Any) -> None:
-    described, calls = CHOSEN[choice]
-    with world(Upstream(make=reply(call() + PING))) as it:
-        made = ask(path, client_for(path, it.url), body_for(path, tool_choice=choice_for(path, choice)))
-        seen = it.upstream.seen[0]
-    assert (called(path, made), reason_of(path, made)) == (calls, REASONS[path][choice])
-    prompt = seen.json["messages"][0]["content"]
-    assert [name for name in SCHEMAS if f"## {name}" in prompt] == described
-    assert not {"tools", "tool_choice", "parallel_tool_calls"} & seen.json.keys()
-
-
-@apis
-@pytest.mark.parametrize("choice", ["required", "named"])
-def test_a_stream_without_the_call_that_was_required_ends_with_an_error(path: str, choice: str) -> None:
-    with world(Upstream(make=reply("No."))) as it:
-        body = body_for(path, tool_choice=choice_for(path, choice))
-        client = client_for(path, it.url)
-        if path == RESPONSES:
-            *_, last = client.responses.create(**body, stream=True)
-            assert last.type == "response.failed" and "tool_choice" in last.response.error.message
-        else:
-            kind = anthropic.APIStatusError if path == ANTHROPIC else openai.APIError
-            with pytest.raises(kind, match="tool_choice"):
-                streamed(path, client, body)
-
-
-@apis
-@streams
-def test_where_one_call_is_wanted_the_second_is_not_waited_for(path: str, streams: bool) -> None:
-    one = {"tool_choice": {"type": "auto", "disable_parallel_tool_use": True}}
-    fields = one if path == ANTHROPIC else {"parallel_tool_calls": False}
-    gate = Gate()
-    steps = [chunk(call() + call()), gate, *stream(call())]
-    answer = Answer(steps) if streams else whole(call() + call())
-    with world(Upstream(answer)) as it:
-        made = (streamed if streams else asked)(path, client_for(path, it.url), body_for(path, **fields))
-        since = time.monotonic()
-        assert not streams or it.upstream.seen[0].left.wait(PATIENCE)
-        assert time.monotonic() - since < 1
-    assert called(path, made) == ["write"]
-    assert reason_of(path, made) in ("tool_calls", "tool_use", "completed")
-
-
-@pytest.mark.parametrize(("path", "field"), [(CHAT, "stop"), (ANTHROPIC, "stop_sequences"), (RESPONSES, "stop")])
-@streams
-def test_a_stop_sequence_ends_the_text_and_cuts_no_call(path: str, field: str, streams: bool) -> None:
-    text = f"One. {call('<path>END</path>')} two END three {call()}"
-    body = body_for(path, **({"extra_body": {field: ["END"]}} if path == RESPONSES else {field: ["END"]}))
-    with world(Upstream(make=reply(text))) as it:
-        made = (streamed if streams else asked)(path, client_for(path, it.url), body)
-        assert "stop" not in it.upstream.seen[0].json
-    assert called(path, made) == ["write"]
-    assert "two " in str(made) and "three" not in str(made)
-    if path == ANTHROPIC:
-        assert (made.stop_reason, made.stop_sequence) == ("stop_sequence", "END")
-
-
-@apis
-@pytest.mark.parametrize("key", ["reasoning_content", "reasoning"])
-@streams
-def test_thoughts_that_the_upstream_tells_apart_stay_apart(path: str, key: str, streams: bool) -> None:
-    message = {"role": "assistant", key: "Hm.", "content": "Yes."}
-    completion = {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}], "usage": USAGE}
-    steps: list[Step] = [up({key: "H"}), up({key: "m."}), up({"content": "Yes."}), up({}, "stop", usage=USAGE), DONE]
-    with world(Upstream(Answer(steps) if streams else as_json(completion))) as it:
-        made = (streamed if streams else asked)(path, client_for(path, it.url), body_for(path, **usage_asked(path)))
-    if path == CHAT:
-        message = made.choices[0].message
-        assert (message.content, message.model_extra[key]) == ("Yes.", "Hm.")
-    else:
-        thoughts, text = made.content if path == ANTHROPIC else made.output
-        assert thoughts.type == ("thinking" if path == ANTHROPIC else "reasoning")
-        assert (thoughts.thinking if path == ANTHROPIC else thoughts.content[0].text) == "Hm."
-        assert (text.text if path == ANTHROPIC else text.content[0].text) == "Yes."

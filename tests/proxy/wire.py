@@ -11,11 +11,11 @@ import json
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from xmltools.proxy.bridge import AddedFields, Exchange, Refusal, Settings, SSEDecoder
+from xmltools.proxy.bridge import AddedFields, Exchange, Refusal, Settings
 from xmltools.proxy.bridge.relay import Answered, Ask, Head, Take, Translation
 from xmltools.proxy.bridge.stats import Stats
 
@@ -25,6 +25,7 @@ FILES = sorted(FOLDER.glob("*/*.json"))
 _FIRST = {"chat": "chatcmpl-", "messages": "msg_", "responses": "resp_"}
 _IDS = re.compile(r"\b(?:chatcmpl-|[a-z]{2,6}_)[0-9a-f]{16,}")
 _TIMES = re.compile(r'("created(?:_at)?": )[0-9.]+|("request_id": )"[^"]*"')
+_EVENT = re.compile(r"(?:event: ([a-z_.]+)\n)?data: (.+)")
 _HEAD = ("id", "object", "created", "model")
 
 
@@ -109,9 +110,14 @@ def _answer(answer: Any) -> tuple[bytes, list[bytes]]:
     for each in answer:
         is_repeated = isinstance(each, dict) and each.keys() == {"said", "times"}
         chunks += [each["said"]] * each["times"] if is_repeated else [each]
-    return b"text/event-stream", [
-        f"data: {each if each == '[DONE]' else json.dumps(_chunk(each))}\n\n".encode() for each in chunks
-    ]
+    return b"text/event-stream", [_bytes(each) for each in chunks]
+
+
+def _bytes(said: Any) -> bytes:
+    """An event of the upstream; `raw` is what it sends as it stands."""
+    if isinstance(said, dict) and said.keys() == {"raw"}:
+        return str(said["raw"]).encode()
+    return f"data: {said if said == '[DONE]' else json.dumps(_chunk(said))}\n\n".encode()
 
 
 def _chunk(said: Any) -> Any:
@@ -131,35 +137,42 @@ def normal(value: Any) -> Any:
 
 
 def events_of(sent: bytes) -> list[Any]:
-    """The events of a stream: the data alone where the name is its type, and of chat completions only what is new."""
-    decoder = SSEDecoder()
-    return [_event(name, data) for name, data in [*decoder.feed(sent), *decoder.close()]]
+    """The events of a stream by the narrowest reading, a name, if it has one, and one line of data: the data alone,
+    and of chat completions only what is new."""
+    assert b"\r" not in sent and len(sent.decode().splitlines()) == sent.count(b"\n")
+    named = [_EVENT.fullmatch(each) for each in sent.decode().split("\n\n")[:-1]]
+    events = [(each[1] or "", each[2] if each[2] == "[DONE]" else json.loads(each[2])) for each in named if each]
+    assert len(events) == len(named) and sent.endswith(b"\n\n")
+    assert all(name == ("" if said == "[DONE]" else said.get("type", "")) for name, said in events)
+    chunks = [said for _, said in events if "choices" in said]
+    assert len({(*(each[key] for key in _HEAD), "usage" in each) for each in chunks}) <= 1
+    return [_event(said) for _, said in events]
 
 
-def _event(name: str, data: str) -> Any:
-    if data == "[DONE]":
-        return data
-    said = json.loads(data)
-    if said.get("object") == "chat.completion.chunk":
-        said = {key: said[key] for key in said if key not in _HEAD}
-        match said:
-            case {"choices": [{"index": 0, "delta": {"content": str(text), **rest}, "finish_reason": None}]} if (
-                not rest
-            ):
-                return text
-    else:
-        assert name in ("", said.get("type"))
+def _event(said: Any) -> Any:
+    if "choices" not in said:
+        return said
+    assert said["object"] == "chat.completion.chunk"
+    said = {key: said[key] for key in said if key not in _HEAD}
+    match said:
+        case {"choices": [{"index": 0, "delta": {"content": str(text), **rest}, "finish_reason": None}]} if not rest:
+            return text
     return said
 
 
-def run(case: dict[str, Any]) -> dict[str, Any]:
+def run(case: dict[str, Any], recut: Callable[[list[bytes]], list[bytes]] = list) -> dict[str, Any]:
     """Take a case through the relay; return what is found: `status`, `turns` with what the upstream `gets`, what the
     client gets (`body`, or `events` after each piece of the upstream), and what is `counted`."""
+    return normal(as_it_is(case, recut))
+
+
+def as_it_is(case: dict[str, Any], recut: Callable[[list[bytes]], list[bytes]] = list) -> dict[str, Any]:
+    """What `run` finds, with ids and times."""
     api, turns = case["api"], [{"gets": None, "answer": turn["answer"]} for turn in case["turns"]]
     try:
         exchange = Exchange(api, case["request"], settings_of(case), id=_FIRST[api] + 32 * "0", created=0)
     except Refusal as refusal:
-        return normal({"status": refusal.status, "turns": [], "param": refusal.param, "body": refusal.body(api)})
+        return {"status": refusal.status, "turns": [], "param": refusal.param, "body": refusal.body(api)}
     if exchange.plain:
         return {"status": 200, "turns": [{"gets": exchange.request, "answer": turns[0]["answer"]}], "plain": True}
     relay = Translation(api, exchange, added=AddedFields(), most=1 << 26)
@@ -173,7 +186,7 @@ def run(case: dict[str, Any]) -> dict[str, Any]:
                 asked += 1
                 turns[asked]["gets"] = json.loads(body)
                 kind, answer = _answer(turns[asked]["answer"])
-                pieces, outcome = iter(answer), Answered(200, kind.decode())
+                pieces, outcome = iter(recut(answer)), Answered(200, kind.decode())
             case Head(status=status):
                 pass
             case Take():
@@ -188,8 +201,8 @@ def run(case: dict[str, Any]) -> dict[str, Any]:
     }
     found = {"status": status, "turns": turns[: asked + 1], "counted": counted}
     if exchange.streams and relay.begun:
-        return normal({**found, "events": [events_of(each) for each in given if each]})
-    return normal({**found, "body": json.loads(b"".join(given))})
+        return {**found, "events": [events_of(each) for each in given if each]}
+    return {**found, "body": json.loads(b"".join(given))}
 
 
 def _next(steps: Any, outcome: Any) -> Any:
