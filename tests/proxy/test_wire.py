@@ -23,7 +23,6 @@ from xmltools.proxy.server import ServeConfig, create_app
 from xmltools.proxy.server.network import Connections
 from xmltools.transport import AsyncXMLToolsTransport, XMLToolsTransport
 
-anthropic = pytest.importorskip("anthropic")
 httpx2 = pytest.importorskip("httpx2")
 openai = pytest.importorskip("openai")
 
@@ -148,6 +147,7 @@ def test_a_request_and_its_answer_become_what_the_case_says(file: Path) -> None:
     assert not differences(read(file), lambda _, case: run(case))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("way", ["server", "transport", "async transport"])
 @in_each_file
 def test_it_is_so_over_sockets_too(file: Path, way: str, world: World) -> None:
@@ -180,6 +180,7 @@ def _together(events: list[Any]) -> list[Any]:
     return made
 
 
+@pytest.mark.full
 @in_each_way
 @in_each_file
 def test_the_official_clients_read_it(file: Path, way: str, world: World) -> None:
@@ -199,6 +200,7 @@ def test_the_official_clients_read_it(file: Path, way: str, world: World) -> Non
 
 def _asked(case: dict[str, Any], url: str, http: Any, headers: dict[str, str]) -> Any:
     options = {"api_key": "k", "max_retries": 0, "http_client": http}
+    anthropic = pytest.importorskip("anthropic")
     anthropics = anthropic.Anthropic(base_url=url, **options) if case["api"] == "messages" else None
     client = anthropics or openai.OpenAI(base_url=f"{url}/v1", **options)
     path = "/v1/messages" if anthropics else PATHS[case["api"]].removeprefix("/v1")
@@ -243,6 +245,7 @@ def test_chunks_of_the_upstream_do_not_matter(file: Path, seed: int) -> None:
     assert not differences([{**case, "said": _said(case["events"])} for case in cases], found)
 
 
+@pytest.mark.full
 @in_each_seed
 @in_each_file
 def test_bytes_of_the_upstream_may_be_cut_anywhere(file: Path, seed: int) -> None:
