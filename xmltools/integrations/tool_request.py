@@ -24,7 +24,7 @@ from xmltools.proxy.bridge.settings import checked
 class Piece(NamedTuple):
     """A part of the reply, for whoever asked: text, reasoning, and calls in the form of chat completions. In a stream a
     call is one piece, unless the settings say that its arguments are live. `finish_reason` is that of the whole reply,
-    and stands in the last piece.
+    and is in the last piece.
     """
 
     text: str = ""

@@ -69,14 +69,14 @@ class Refusal(XMLToolsError):  # noqa: N818 - what HTTP calls a client error
 
 
 class UpstreamError(Refusal):
-    """There is no answer of the upstream, or not all of it. `status` is for who has not been sent anything."""
+    """The upstream gave no answer, or only part of one. A client that has received nothing yet gets `status`."""
 
     def __init__(self, message: str, status: int = 502, in_log: str | None = None) -> None:
         super().__init__(message, status=status, code="upstream_error", in_log=in_log)
 
 
 class UpstreamStatusError(Refusal):
-    """The upstream answered with an error: with what it `said`, of a `content_type`."""
+    """The upstream answered with an error: `said` is its body, of a `content_type`."""
 
     def __init__(self, status: int, content_type: str, said: bytes) -> None:
         super().__init__(error_message(said, status), status=status, code="upstream_error", in_log="")

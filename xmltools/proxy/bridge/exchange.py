@@ -193,7 +193,7 @@ class Exchange:
 
     @property
     def pending(self) -> int:
-        """Characters that may have to be read again with what comes next."""
+        """Characters that the next chunk may make us read again."""
         return sum(reader.pending for reader in self._readers)
 
     def _index(self, choice: Any) -> int:

@@ -1,8 +1,8 @@
-"""One request and its answer, step by step, without any input and output: a generator says what to ask the upstream,
-what to read of it, and what the client gets. The server and the transports do what it says.
+"""One request and its answer, step by step, without I/O: a generator says what to ask the upstream, what to read from
+it, and what to send the client. The server and the transports carry out its steps.
 
-Nothing is given before the upstream has begun, so that an error until then keeps its status. Errors from then on are
-events of the stream.
+Nothing is sent before the upstream's answer has begun, so an error until then keeps its status. A later error is an
+event in the stream.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ _TOO_LARGE = 413
 
 
 class Ask(NamedTuple):
-    """The step that sends a request to the upstream: `body`, for its chat completions, and what it asks as data. The
-    relay is told the head of the answer."""
+    """The step that sends a request to the upstream: `body` goes to its chat completions, and `turn` is the same
+    question as data. The outcome of the step is an `Answered`."""
 
     body: bytes = b""
     streams: bool = False
@@ -51,7 +51,7 @@ class Ask(NamedTuple):
 
 
 class Answered(NamedTuple):
-    """The head of an answer of the upstream. `encoding` is that of its content, `is_bounded`: its length is told."""
+    """The head of the upstream's answer: its status and headers. `is_bounded`: it has a content length."""
 
     status: int
     content_type: str
@@ -60,13 +60,14 @@ class Answered(NamedTuple):
 
 
 class Take(Enum):
-    """The step that asks for the next bytes of what is open: the request, then the answer. They are None at its end."""
+    """The step that reads the next bytes of the request or, after an `Ask`, of the answer. The outcome is None at the
+    end."""
 
     TAKE = "take"
 
 
 class Head(NamedTuple):
-    """What the client gets first: bytes follow, `length` of them if that is known."""
+    """The head of the response for the client. Bytes follow, `length` of them if that is known."""
 
     status: int
     content_type: str
@@ -76,12 +77,12 @@ class Head(NamedTuple):
 Step = Ask | Take
 Given = Head | bytes
 Steps = Generator[Step | Given, Any, None]
-"""What to do, and what to give to the client. Bytes may be none: then there is time for something else."""
+"""Steps to carry out, and what to send the client. Empty bytes only give the caller time for something else."""
 Reading = Generator[Step | Given, Any, bytes]
 
 
 def read_whole(what: str, most: int, status: int = 502) -> Reading:
-    """Read what is open to its end. Raises Refusal for more than `most` bytes."""
+    """Read the request or the answer to its end. Raises Refusal for more than `most` bytes."""
     parts: list[bytes] = []
     size = 0
     while (data := (yield Take.TAKE)) is not None:
@@ -101,22 +102,22 @@ def say(status: int, body: Mapping[str, Any]) -> Steps:
 
 
 class Relay:
-    """What is done about one answer of the upstream: `get` for one that is JSON; `Translation` for an exchange.
+    """The steps for one answer of the upstream: `get` is for an answer in JSON, `Translation` for an exchange.
 
-    `upstream` names the upstream, for what it is known not to take. An answer that does not stream may have `most`
-    bytes. `request_id` stands in Anthropic's errors. `follows`: the client may follow a redirect itself.
+    `upstream` identifies the upstream: some refuse a field that we add. An answer that does not stream may have `most`
+    bytes. `request_id` goes into Anthropic's errors. `follows`: the client may follow a redirect itself.
 
-    `begun`: the client has been sent something, which may be no more than a sign of life. `is_cut`: its answer is to be
-    left without an end, since there is no place for an error in it. `failure` is why it got no whole answer, `all_said`
-    whether the upstream said that its answer was at its end.
+    `begun`: the client has received something, perhaps only a keep-alive. `is_cut`: its response must be left without
+    an end, since an error has no place in it. `failure` says why it got no whole answer. `all_said`: the upstream said
+    that its answer was complete.
     """
 
     raw = False
-    """Whether the client gets the upstream's answer as it is, with its headers."""
+    """Whether the client gets the upstream's answer unchanged, with its headers."""
     keepalive = b""
-    """What may be sent, once a stream has begun or to begin it, while the upstream says nothing."""
+    """What to send, while the upstream is silent, to a client that wants a stream."""
     awaits_usage = False
-    """Whether only the usage is wanted of what the upstream may still say: nothing goes wrong any more."""
+    """Whether only the usage is still missing: from now on nothing can fail."""
     pending = 0
     """Characters that may have to be read again with what comes next."""
 
@@ -141,7 +142,7 @@ class Relay:
         self.all_said = False
 
     def get(self, convert: Callable[[dict[str, Any]], Mapping[str, Any]]) -> Steps:
-        """Ask once, without a body, and give the client what the answer is converted to."""
+        """Ask once, without a body, and send the client the converted answer."""
         return self._guarded(self._got(convert))
 
     def _got(self, convert: Callable[[dict[str, Any]], Mapping[str, Any]]) -> Steps:
@@ -158,7 +159,7 @@ class Relay:
             yield from self.fail(error if isinstance(error, Refusal) else UpstreamError(str(error)))
 
     def fail(self, failure: Refusal) -> Steps:
-        """Say what went wrong: in the upstream's own words, where the client's API has the same."""
+        """Send the client an error: the upstream's own, if the client's API has the same form."""
         self.failure = failure
         if isinstance(failure, UpstreamStatusError) and self._api != "messages":
             yield Head(failure.status, failure.content_type, len(failure.said))
@@ -167,11 +168,12 @@ class Relay:
             yield from say(failure.status, failure.body(self._api, self._request_id))
 
     def cut_short(self, failure: Refusal) -> Steps:
-        """End the answer here, whatever the other steps were at."""
+        """End the answer, whatever step it was at."""
         return self.fail(failure)
 
     def _asked(self, ask: Ask) -> Generator[Step | Given, Any, Answered]:
-        """Ask, once more without a field that the upstream refuses. Raises UpstreamError for an answer that is none."""
+        """Ask; if the upstream refuses a field that we add, ask again without it. Raises UpstreamError for a redirect,
+        and UpstreamStatusError for an error."""
         while True:
             body = self._added.for_upstream(self._upstream, ask.body)
             answered: Answered = yield ask._replace(body=body)
@@ -191,7 +193,7 @@ class Relay:
 
 
 class Translation(Relay):
-    """The relay of an exchange. `on_chunk` hears of all that the upstream says."""
+    """The relay of an exchange. `on_chunk` is called with each chunk of the upstream."""
 
     def __init__(self, api: Api, exchange: Exchange, on_chunk: Callable[[Any], None] | None = None, **options: Any):
         super().__init__(api, **options)
@@ -211,11 +213,11 @@ class Translation(Relay):
         return self._decoder.held + self.exchange.pending
 
     def steps(self) -> Steps:
-        """Say what to do, from the first request to the upstream to the last byte for the client."""
+        """Return the steps, from the first request to the upstream to the last byte for the client."""
         return self._guarded(self._streamed() if self.exchange.streams else self._answered())
 
     def fail(self, failure: Refusal) -> Steps:
-        """Say what went wrong: by an event of the stream, if it has begun."""
+        """Send the client an error: as an event, if its stream has begun."""
         if self.begun:
             self.failure = failure
             yield self.exchange.fail(str(failure), status=failure.status)
@@ -223,7 +225,7 @@ class Translation(Relay):
             yield from super().fail(failure)
 
     def cut_short(self, failure: Refusal) -> Steps:
-        """End the answer here, whatever the other steps were at."""
+        """End the answer, whatever step it was at."""
         if self.exchange.awaits_usage:  # all but that has been said
             yield from self._give(self.exchange.end())
             if not self.exchange.next_turn():
@@ -266,7 +268,7 @@ class Translation(Relay):
             again = self.exchange.next_turn()
 
     def _heard(self, answered: Answered) -> Steps:
-        """Give the client what becomes of one stream of the upstream."""
+        """Translate one stream of the upstream."""
         exchange = self.exchange
         decoder = self._decoder = SSEDecoder()
         begins, data = b"", b""
@@ -279,6 +281,8 @@ class Translation(Relay):
                 self.all_said = text.startswith("[DONE]")
                 if self.all_said:
                     break
+                if exchange.done:  # what follows is not wanted, in whatever piece it came
+                    continue
                 for part in self._parts(read_chunk(text)):
                     yield from self._give(exchange.feed(part))
         is_over = exchange.stats.finish_reasons or exchange.done or exchange.awaits_usage

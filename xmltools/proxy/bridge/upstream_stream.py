@@ -111,8 +111,8 @@ def read_chunk(data: str) -> dict[str, Any]:
 
 
 def parts_of(said: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield a chunk, or a completion, in parts if all that it says is one long text with markup, else as it is: a
-    server has time for others after each part."""
+    """Yield a chunk or a completion in parts, if it says nothing but one long text with markup, so that a server can do
+    something else after each part. Any other is yielded unchanged."""
     choice = _only(said.get("choices"))
     found = choice.get("delta") or choice.get("message")
     delta = found if isinstance(found, dict) else {}

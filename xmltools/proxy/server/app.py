@@ -46,7 +46,7 @@ _HEADERS = ("x-request-id", "request-id", "retry-after")
 _HEAD_SIZE = 64 * 1024
 _BACKLOG = 2048
 _SWITCH = 0.0005
-"""Seconds after which a thread that reads what is long lets the others go on."""
+"""Seconds after which a thread that reads what is long lets the event loop go on."""
 _OTHER_FILES = 256
 _PORTS = {"http": 80, "https": 443}
 _LOOK = 0.1
@@ -112,8 +112,8 @@ class _Server(uvicorn.Server):
         self.beside: list[BaseProcess] = []
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Stop; at the second signal without waiting for what is open, at the third at once. Processes beside are told
-        the same: what a terminal tells them is left out."""
+        """Stop; at the second signal without waiting for what is open, at the third at once. The other processes get
+        each signal from here, so they ignore those of a terminal."""
         if self._is_beside and sig == signal.SIGINT:
             return
         for each in self.beside:
@@ -183,7 +183,7 @@ def _ready_app(config: ServeConfig, log_format: str) -> Starlette:
 
 
 def _run_beside(config: ServeConfig, log_format: str, listener: socket.socket) -> None:
-    """Serve in a process of its own, until the one that started it says so, or has ended."""
+    """Serve in another process, until the one that started it ends or says stop."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     _Server(_ready_app(config, log_format), config.grace, is_beside=True).run(sockets=[listener])
 

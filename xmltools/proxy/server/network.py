@@ -57,7 +57,7 @@ _WHY = {
 
 
 class UnreachableError(UpstreamError):
-    """There is no connection to the upstream, and why, where that is known."""
+    """There is no connection to the upstream. `why` says the reason, if it is known."""
 
     def __init__(self, message: str, why: Why | None, status: int = 502, in_log: str | None = None) -> None:
         super().__init__(message, status, in_log)

@@ -79,9 +79,9 @@ def upstream_path(scope: Scope) -> bytes:
 
 
 class Passing(Relay):
-    """The relay of an answer that is passed on as it is. `is_chat`: it is to be a completion. `hides`: an error is read
-    whole, since the upstream's key, which is not the client's, is searched in it. `upload` is the body of the request,
-    if it is sent as it comes."""
+    """The relay of an answer that is passed on unchanged. `is_chat`: it should be a completion. `hides`: errors are
+    read whole, to take the upstream's key out of them, which the client must not see. `upload` is the body of the
+    request, if it is passed on while it comes."""
 
     raw = True
 
@@ -93,7 +93,7 @@ class Passing(Relay):
         self._tail: bytes | None = None  # of what has been passed on of a stream
 
     def steps(self) -> Steps:
-        """Say what to do, from the request to the last byte for the client."""
+        """Return the steps, from the request to the last byte for the client."""
         return self._guarded(self._passed())
 
     def _passed(self) -> Steps:
@@ -110,7 +110,7 @@ class Passing(Relay):
 
     def _as_it_is(self, answered: Answered) -> Steps:
         passed = PassedAnswer(answered, is_chat=self._is_chat)
-        # After an answer whose length was told there is no place for an error.
+        # An answer with a content length has no place for an error after it.
         if answered.content_type.startswith(EVENTS) and not answered.is_bounded:
             self._tail = b"\n\n"
         self.begun = True
@@ -126,7 +126,7 @@ class Passing(Relay):
     def _error(self, answered: Answered) -> Steps:
         body = yield from read_whole("the upstream's answer", MAX_ERROR)
         kind = answered.content_type or "application/octet-stream"
-        # What is compressed, though nobody asked for it, can't be searched.
+        # The key can't be found in a compressed error, which was not asked for.
         if answered.encoding not in ("", "identity"):
             message = error_message(b"", answered.status)
             kind, body = JSON, encoded(error_body(self._api, message, status=answered.status, code="upstream_error"))
@@ -135,7 +135,7 @@ class Passing(Relay):
         yield body
 
     def fail(self, failure: Refusal) -> Steps:
-        """Send an error, as long as there is a place for it; else leave the answer without its end."""
+        """Send an error where it has a place; otherwise leave the answer without an end."""
         if not self.begun:
             yield from super().fail(failure)
         elif self._tail is not None and self._tail.endswith((b"\n\n", b"\r\r", b"\r\n\r\n")):

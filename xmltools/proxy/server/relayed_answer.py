@@ -1,8 +1,7 @@
-"""The upstream's answer on its way to the client: what the steps of a relay say, done with sockets.
+"""The upstream's answer on its way to the client: the steps of a relay, carried out with sockets.
 
-A slow client slows the upstream down, and nothing piles up here. If it takes long until there is anything to tell, a
-client that streams is told that we are still here. What takes long to read is read in a thread, in turns, so that no
-client waits for what another one sends.
+A slow client slows the upstream down, so nothing piles up here. While the upstream is silent, a client that streams
+gets keep-alives. What takes long to read is read in a thread and in turns, so no client waits for another one's reply.
 """
 
 from __future__ import annotations
@@ -47,8 +46,8 @@ _TURN = 0.0005
 
 
 class RelayedAnswer:
-    """Answers one request with what the `steps` of a relay give. `make` makes the requests for the upstream; the body
-    of the client's request has `size` bytes, and has been read when `body_read` is set (None: it has been)."""
+    """Answers one request by the `steps` of a relay. `make` makes the requests for the upstream. The client's request
+    has `size` bytes; `body_read` is set when it has been read (None: it already has)."""
 
     def __init__(
         self,
@@ -119,10 +118,11 @@ class RelayedAnswer:
                     pass
 
     async def _next(self, outcome: Any) -> Step | None:
-        """Tell the steps what came of the last one, and give the client what is ready. Returns what to do next."""
+        """Resume the steps with the outcome of the last one, and send the client what is ready. Returns the next step,
+        None at the end."""
         size = self._size if outcome is None else 0
         while True:
-            # Who looks on hears of each event, and not in a thread.
+            # The live view is told of each event, which must not happen in a thread.
             if size + self._relay.pending > LONG and self._service.hub is None:
                 step = await self._service.in_thread(self._resume, outcome)
             else:
@@ -135,7 +135,7 @@ class RelayedAnswer:
             await anyio.lowlevel.checkpoint()
 
     def _resume(self, outcome: Any) -> Step | Given | None:
-        """Go through the steps until there is something to wait for, or it is the turn of others."""
+        """Run the steps until there is something to wait for, or the turn is over."""
         began = time.perf_counter()
         try:
             step = self._steps.throw(outcome) if isinstance(outcome, Exception) else self._steps.send(outcome)
@@ -217,7 +217,7 @@ class RelayedAnswer:
         self._passing_on = False
 
     async def _keep_alive(self) -> None:
-        """Tell the client that we are still here, unless it is being told more than that."""
+        """Send a keep-alive, unless something else is being sent."""
         if self._passing_on:
             return
         self._kept_alive = anyio.Event()
@@ -253,7 +253,7 @@ class RelayedAnswer:
         await send_bytes(self._send, b"".join(self._ready), kind.encode("latin-1"), status, headers)
 
     def _note(self, failure: Refusal) -> None:
-        """Tell log, metrics and the live view why the client gets no whole answer."""
+        """Note in the log, the metrics and the live view why the client gets no whole answer."""
         record, lost = self._record, isinstance(failure, UpstreamError)
         if failure.code == TOO_LARGE:
             record.outcome, record.reason = "refused", failure.code
@@ -267,7 +267,7 @@ class RelayedAnswer:
             record.live.fail(hidden.decode("utf-8", "surrogatepass"), broke_off=lost)
 
     async def _fail(self, error: Refusal) -> None:
-        """Tell the client of an error, as far as there is a place for it."""
+        """End the answer with an error, where an error has a place."""
         if not self._watch.finished:
             self._steps = self._relay.cut_short(error)
             while self._resume(None) is not None:

@@ -19,9 +19,9 @@ from xmltools.proxy.server.metrics import Metrics
 from xmltools.proxy.server.upstream import Upstream
 
 LONG = 8_192
-"""Characters that are read in some milliseconds, if they are the worst of requests and replies."""
+"""Characters that take some milliseconds to read in the worst of requests and replies."""
 _THREADS = 4
-"""What is long is read in so many threads: more would only take the time of those who serve."""
+"""Threads that read what is long. More would only take time from the event loop."""
 _T = TypeVar("_T")
 
 
@@ -39,11 +39,11 @@ class Service:
     threads: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(_THREADS))
 
     async def in_thread(self, work: Callable[..., _T], *given: Any) -> _T:
-        """Do what takes long beside the event loop. Others get the thread in turn."""
+        """Do what takes long in a thread. Requests that wait for one get it in the order in which they came."""
         return await anyio.to_thread.run_sync(work, *given, limiter=self.threads)
 
     async def read(self, body: bytes, work: Callable[[], _T]) -> _T:
-        """Return what is made of a request, in a thread if that may take long."""
+        """Return the result of reading a request, in a thread if that may take long."""
         return await self.in_thread(work) if len(body) > LONG else work()
 
     def observe(self, exchange: Exchange, record: Record) -> None:

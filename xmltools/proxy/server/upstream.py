@@ -72,7 +72,7 @@ class UpstreamAnswer:
         return [each for each in self._headers if each[0] not in dropped and not each[0].startswith(_ABOUT_PAGES)]
 
     def headers_beside_body(self) -> Headers:
-        """Return the headers for a client that gets another body, and is told of its type and length."""
+        """Return the headers for a client that gets another body, without those that describe the body."""
         return [each for each in self.passed_headers() if not each[0].startswith(b"content-")]
 
     def limit_headers(self) -> Headers:

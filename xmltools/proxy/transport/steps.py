@@ -1,4 +1,4 @@
-"""What a transport does for one request: its steps are the relay's, and what they ask for and give is HTTP's."""
+"""What a transport does for one request: the steps of the relay, with their requests and responses in HTTP."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ class Options:
 
 
 class Work:
-    """One request on its way: its steps, and what they are in HTTP. `plain`: the request is sent as it came; then there
-    are no steps after its reading. `is_ours`: the request is one for a model."""
+    """One request: its steps, and what they are in HTTP. `is_ours`: it asks a model. `plain` is set once the
+    request has been read, if it must be sent unchanged; there are no more steps then."""
 
     def __init__(self, request: httpx2.Request, options: Options) -> None:
         path = request.url.path
@@ -124,7 +124,7 @@ class Work:
 
 
 def reason(error: httpx2.HTTPError) -> UpstreamError:
-    """Return what is told of an error: no address, which the inner transport may name."""
+    """Return an error for the client: without the address, which the inner transport may name."""
     status = 504 if isinstance(error, httpx2.TimeoutException) else 502
     return UpstreamError(f"the upstream broke off ({type(error).__name__})", status)
 

@@ -20,7 +20,7 @@ from xmltools.tools import Tool
 
 _ANTHROPIC = re.compile(r"(bash|text_editor|memory)_(\d+)")
 _NEW_EDITOR = 20250429
-"""From which on what is inserted is no longer called new_str, and the last edit can't be undone."""
+"""The first version without `undo_edit`, and with `insert_text` in place of `new_str`."""
 
 
 @cache
