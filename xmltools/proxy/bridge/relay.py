@@ -39,6 +39,8 @@ JSON = "application/json"
 MAX_ERROR = 1024 * 1024
 """Bytes of an error of the upstream."""
 _TOO_LARGE = 413
+_BEGINNING = 64
+"""Bytes that tell a web page from a stream."""
 
 
 class Ask(NamedTuple):
@@ -275,7 +277,8 @@ class Translation(Relay):
         has_events = self.all_said = False
         while not (data is None or self.all_said or exchange.done):
             data = yield Take.TAKE
-            begins = begins or data or b""
+            if data and len(begins) < _BEGINNING:
+                begins += data
             for _, text in decoder.close() if data is None else decoder.feed(data):
                 has_events = True
                 self.all_said = text.startswith("[DONE]")
