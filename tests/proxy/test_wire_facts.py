@@ -328,7 +328,7 @@ RULES = {CHAT: CHAT_RULES, ANTHROPIC: ANTHROPIC_RULES, RESPONSES: RESPONSES_RULE
 @pytest.mark.parametrize(
     ("path", "rule"),
     [(path, rule) for path in RULES for rule in RULES[path]],
-    ids=str,
+    ids=lambda each: each if isinstance(each, str) else each.__name__,
 )
 def test_in_every_stream(path: str, rule: Rule) -> None:
     for name, case in KINDS[path].items():
