@@ -213,12 +213,16 @@ def test_what_was_cut_off_is_no_call_that_the_whole_does_not_have(case: tuple[st
     events = events_of(name, [text], inside)
     refused = {each.span[0] for each in events if isinstance(each, CallFailed)}
     refused |= {each.call.span[0] for each in events if isinstance(each, CallCompleted) and not each.call.clean}
+    # Whether a call between quotation marks is only shown depends on what follows it, too.
+    notices = [each.notice for each in events if isinstance(each, Noticed)]
+    shown = {each.span[0] for each in notices if each.code is Code.SHOWN_CALL}
+    excepted = shown if has_end else shown | refused
 
     def calls(part: str) -> list[tuple[str, str, int]]:
         return [
             (event.call.name, repr(event.call.arguments), event.span[0])
             for event in events_of(name, [part], inside)
-            if isinstance(event, CallCompleted) and event.call.clean and (has_end or event.span[0] not in refused)
+            if isinstance(event, CallCompleted) and event.call.clean and event.span[0] not in excepted
         ]
 
     whole = calls(text)
