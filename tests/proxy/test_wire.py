@@ -103,7 +103,7 @@ class Async:
 
 
 class World:
-    """What stands between clients and the upstream: `url` and a client for the settings of a case."""
+    """The servers and clients between a case and the upstream."""
 
     def __init__(self, upstream: Upstream, behind: str, house: House, url: str) -> None:
         self.upstream, self._behind, self._house, self._url = upstream, behind, house, url
@@ -232,7 +232,7 @@ def _asked(case: dict[str, Any], url: str, http: Any, headers: dict[str, str]) -
 @in_each_seed
 @in_each_file
 def test_chunks_of_the_upstream_do_not_matter(file: Path, seed: int) -> None:
-    """However its text is cut, the client is told the same in the end, and the upstream asked the same."""
+    """However its text is cut, the client gets the same in the end, and the upstream is asked the same."""
     rng = Random(seed)
     cases = [case for case in read(file) if _can_be_cut(case)]
 

@@ -30,7 +30,7 @@ _HEAD = ("id", "object", "created", "model")
 
 
 def read(file: Path) -> list[dict[str, Any]]:
-    """The cases of a file. What several have in common stands once in it, under `shared`."""
+    """The cases of a file. What several share is written once in it, under `shared`."""
     given = json.loads(file.read_text(encoding="utf-8"))
     shared = given["shared"]
 
@@ -114,7 +114,7 @@ def _answer(answer: Any) -> tuple[bytes, list[bytes]]:
 
 
 def _bytes(said: Any) -> bytes:
-    """An event of the upstream; `raw` is what it sends as it stands."""
+    """An event of the upstream; `raw` is sent unchanged."""
     if isinstance(said, dict) and said.keys() == {"raw"}:
         return str(said["raw"]).encode()
     return f"data: {said if said == '[DONE]' else json.dumps(_chunk(said))}\n\n".encode()

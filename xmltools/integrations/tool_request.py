@@ -43,7 +43,7 @@ def errors_as(make: Callable[[XMLToolsError], Exception]) -> Iterator[None]:
 
 
 def check_settings(settings: Settings | None) -> Settings:
-    """Return the settings, or what stands for none. Raises XMLToolsError for those that only a server can do something
+    """Return the settings, or the default ones. Raises XMLToolsError for those that only a server can do something
     with."""
     settings = Settings() if settings is None else checked(settings)
     for name, why in _FOR_SERVERS.items():

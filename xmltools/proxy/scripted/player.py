@@ -81,7 +81,7 @@ class Player:
 
     Takes how fast (2 is twice as fast, 0 does not wait), how to wait and what the time is, in seconds. What the work
     itself took counts as waited, so that a slow reader gets what has piled up at once, as from a real server. Raises
-    XMLToolsError if `speed` is no number from 0 on.
+    XMLToolsError if `speed` is not a number of 0 or more.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class Player:
             await send({"type": "http.response.body", "body": chunk, "more_body": True})
         if answer.error is None:
             await send({"type": "http.response.body", "body": b"", "more_body": False})
-        # Else the response stays open, and the server breaks off the connection.
+        # Otherwise the response stays open, and the server breaks off the connection.
 
     def answer(self, request: Request, body: bytes) -> Answer:
         """Return the answer to a request, which may be that there is none."""

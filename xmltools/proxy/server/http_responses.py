@@ -1,4 +1,4 @@
-"""What clients are sent when it is no stream: JSON, and errors in the words of their API."""
+"""Responses that do not stream: JSON, and errors in the form of the client's API."""
 
 from __future__ import annotations
 

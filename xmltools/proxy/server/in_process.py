@@ -1,4 +1,4 @@
-"""The scripted model as an upstream in the same process: without a port, but with all else as usual."""
+"""The scripted model as an upstream in the same process, without a port."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ async def forward(
 ) -> None:
     """Pass on a request to `path` below the upstream's base URL, and the answer back."""
     record, hides = record_of(scope), service.config.upstream_key is not None
-    options = {"added": service.added, "most": service.config.max_answer, "request_id": record.id}
+    options = service.relay_options(record)
     relay = Passing(record.api, is_chat=path.endswith(_COMPLETIONS), hides=hides, upload=upload, **options)
 
     def make(_: Ask) -> Request:

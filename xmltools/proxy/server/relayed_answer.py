@@ -124,7 +124,9 @@ class RelayedAnswer:
         while True:
             # The live view is told of each event, which must not happen in a thread.
             if size + self._relay.pending > LONG and self._service.hub is None:
+                self._passing_on = True  # a keep-alive would begin the stream while the thread writes its error
                 step = await self._service.in_thread(self._resume, outcome)
+                self._passing_on = False
             else:
                 step = self._resume(outcome)
             if self._relay.begun:

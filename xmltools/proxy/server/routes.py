@@ -22,12 +22,12 @@ from xmltools.proxy.server.http_responses import send_bytes, send_error, send_js
 from xmltools.proxy.server.live_record import shown_live
 from xmltools.proxy.server.logging import record_of
 from xmltools.proxy.server.metrics import CONTENT_TYPE
+from xmltools.proxy.server.network import Request
 from xmltools.proxy.server.passthrough import forward, pass_through, upstream_path
 from xmltools.proxy.server.relayed_answer import RelayedAnswer
 from xmltools.proxy.server.request_bodies import read_body
 from xmltools.proxy.server.server_parts import Service
 from xmltools.proxy.server.tracing import spanning
-from xmltools.proxy.server.upstream import Request
 
 Answer = Callable[[Service, Scope, Receive, Send], Awaitable[None]]
 
@@ -103,7 +103,7 @@ class _Calls:
         service.passed_over.tell(exchange.stats, record.route)
         service.observe(exchange, record)
         heard = record.live.chunk if record.live is not None else None
-        relay = Translation(self._api, exchange, heard, **_relay_options(service, scope))
+        relay = Translation(self._api, exchange, heard, **service.relay_options(record))
         make = partial(service.upstream.chat, scope)
         try:
             await RelayedAnswer(service, relay, relay.steps(), make, scope, receive, send, size=len(body)).run()
@@ -113,10 +113,6 @@ class _Calls:
                 record.outcome = "call_failed"
             elif exchange.stats.unread and record.outcome == "ok":
                 record.outcome = "call_unread"
-
-
-def _relay_options(service: Service, scope: Scope) -> dict[str, Any]:
-    return {"added": service.added, "most": service.config.max_answer, "request_id": record_of(scope).id}
 
 
 async def _count_tokens(service: Service, scope: Scope, receive: Receive, send: Send) -> None:
@@ -133,7 +129,7 @@ async def _models(service: Service, scope: Scope, receive: Receive, send: Send) 
         return
     record_of(scope).api = "messages"
     await read_body(scope, receive, service.config.max_body)
-    relay, path = Relay("messages", **_relay_options(service, scope)), upstream_path(scope)
+    relay, path = Relay("messages", **service.relay_options(record_of(scope))), upstream_path(scope)
 
     def make(_: Ask) -> Request:
         return service.upstream.get(scope, path)

@@ -38,6 +38,10 @@ class Service:
     passed_over: PassedOver = field(default_factory=PassedOver)
     threads: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(_THREADS))
 
+    def relay_options(self, record: Record) -> dict[str, Any]:
+        """Return the options of a relay that answers a request."""
+        return {"added": self.added, "most": self.config.max_answer, "request_id": record.id}
+
     async def in_thread(self, work: Callable[..., _T], *given: Any) -> _T:
         """Do what takes long in a thread. Requests that wait for one get it in the order in which they came."""
         return await anyio.to_thread.run_sync(work, *given, limiter=self.threads)

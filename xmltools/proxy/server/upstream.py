@@ -14,7 +14,7 @@ from starlette import datastructures
 from starlette.types import Scope
 
 from xmltools import __version__
-from xmltools.proxy.bridge.client_errors import UpstreamError, UpstreamStatusError
+from xmltools.proxy.bridge.client_errors import UpstreamError
 from xmltools.proxy.bridge.json_bodies import encoded, without_keys
 from xmltools.proxy.bridge.relay import Ask
 from xmltools.proxy.recordings import Recorder, Recording
@@ -22,8 +22,6 @@ from xmltools.proxy.server.config import ServeConfig
 from xmltools.proxy.server.logging import Record, record_of
 from xmltools.proxy.server.network import Content, Headers, Request, Response, Sender, UnreachableError, Why
 from xmltools.proxy.server.tracing import trace_headers
-
-__all__ = ["Content", "Request", "Upstream", "UpstreamAnswer", "UpstreamError", "UpstreamStatusError"]
 
 _SECRET = frozenset((b"authorization", b"x-api-key", b"api-key"))
 _CHAT_HEADERS = (b"user-agent", b"openai-organization", b"openai-project", b"http-referer", b"x-title")

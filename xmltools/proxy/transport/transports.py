@@ -1,4 +1,4 @@
-"""The two transports: they do what the steps of a request say, one synchronously, the other on an event loop."""
+"""The two transports: they carry out the steps of a request, one synchronously, the other on an event loop."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ class AsyncXMLToolsTransport(_Transport[httpx2.AsyncBaseTransport], httpx2.Async
 
 
 class _Driver(httpx2.SyncByteStream, httpx2.AsyncByteStream):
-    """What both have in common that do what the steps of a request say."""
+    """What the synchronous and the asynchronous body share."""
 
     def __init__(self, work: Work) -> None:
         self._work = work
@@ -136,7 +136,7 @@ class _Driver(httpx2.SyncByteStream, httpx2.AsyncByteStream):
         self._lost: httpx2.HTTPError | None = None
 
     def _resume(self, outcome: Any) -> Step | Given | None:
-        """Tell the steps what came of the last one; return the next, None if there is none. Bytes are never empty.
+        """Resume the steps with the outcome of the last one; return the next, None at the end. Bytes are never empty.
 
         Raises what the inner transport raised, if the client has not been given anything before.
         """
@@ -165,7 +165,7 @@ class _Driver(httpx2.SyncByteStream, httpx2.AsyncByteStream):
 
 
 class _Body(_Driver):
-    """Does what the steps of a request say. As a stream, it is the body of the response for the client."""
+    """Carries out the steps of a request. As a stream, it is the body of the response for the client."""
 
     def __init__(self, inner: httpx2.BaseTransport, request: httpx2.Request, work: Work) -> None:
         super().__init__(work)
@@ -174,7 +174,7 @@ class _Body(_Driver):
         self._chunks = iter(request.stream)
 
     def advance(self) -> Step | Given | None:
-        """Do what is to be done until something is given to the client; return that, None at the end."""
+        """Carry out steps until there is something for the client; return that, None at the end."""
         step = self._resume(None)
         while isinstance(step, (Ask, Take)):
             try:

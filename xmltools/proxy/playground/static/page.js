@@ -30,7 +30,7 @@ for (const [at, tab] of tabs.entries()) {
 
 if (tabs.length) showTab(tabs[0]);
 
-// These links are no places in the history. A mark may be too far away to be on the page, a note in a hidden tab.
+// These links leave no entry in the history. A mark may be too far away to be on the page, a note in a hidden tab.
 document.addEventListener("click", (event) => {
   const link = event.target.closest("a[href^='#mark-'], a[href^='#note-']");
   if (!link) return;
