@@ -97,7 +97,7 @@ def assert_named(page: Any) -> None:
 
 
 def assert_fits(page: Any) -> None:
-    """Nothing stands out of the window."""
+    """Nothing is wider than the window."""
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 

@@ -103,7 +103,7 @@ def test_calls_and_results_of_the_history_are_in_the_dialect(dialect: str) -> No
 
 
 def test_each_dialect_has_its_cases_of_the_wire() -> None:
-    """A new one needs them too: what its model is told, and that its calls come out in each API."""
+    """A new dialect needs them too: its prompts, and its calls in each API."""
     for api in PATHS:
         cases = {case["name"].partition(":")[0] for case in read(FOLDER / api / "dialects.json")}
         assert cases == set(WRITTEN)

@@ -360,7 +360,7 @@ BREAKS = ["cut", '{"error": {"message": "broke off"}}', "no JSON", "[1]"]
 @colours
 @pytest.mark.parametrize("ending", BREAKS)
 def test_what_goes_wrong_later_raises_in_the_client(api: str, colour: str, ending: str) -> None:
-    """The helper for responses is told that it failed, and misses the end."""
+    """The helper for responses gets the failure, and misses the end."""
     error = {"chat": openai.APIError, "messages": anthropic.APIError, "responses": RuntimeError}[api]
     with upstream(Reply("Some text. " * 4, finish=None, ending=ending)) as (_, url), pytest.raises(error):
         ask(api, "helper", colour, url)

@@ -82,7 +82,7 @@ Rule = Callable[[list[dict[str, Any]]], object]
 
 
 def chunk_of(event: Any) -> dict[str, Any]:
-    """An event of chat completions of which only the text is told, in its long form; others as they are."""
+    """The long form of an event of chat completions that a case shortens to its text; others unchanged."""
     choice = {"index": 0, "delta": {"content": event}, "finish_reason": None}
     return {"choices": [choice], "usage": None} if isinstance(event, str) else event
 

@@ -224,14 +224,14 @@ class _Asked(ToolRequest):
         if any(piece[:3]):
             yield _chunk(AIMessageChunk(piece.text, tool_call_chunks=calls, **_thoughts(piece)))
         if piece.finish_reason:
-            # LangChain joins the texts of metadata that come twice, and what is invalid only where its text is no JSON.
+            # LangChain joins texts of metadata that come twice, and invalid calls only if their text is not JSON.
             yield _chunk(AIMessageChunk("", **self._at_the_end()))
 
     def _at_the_end(self) -> dict[str, Any]:
         return {
             "response_metadata": {name: each for name, each in self._metadata.items() if name not in _OF_CONTENT},
             "usage_metadata": self._spent,
-            # Their arguments are a sentence, which is no JSON: LangChain makes a call of everything that it can read as
+            # Their arguments are a sentence, not JSON: LangChain makes a call of everything that it can read as
             # the beginning of an object, and of nothing too.
             "invalid_tool_calls": [
                 invalid_tool_call(

@@ -232,7 +232,7 @@ class Replay(Player):
     Of several, the one that was played least comes first, in the order of the files. Where none fits the answer is 404,
     and says what is missing.
 
-    Raises XMLToolsError if a file is no recording, or there is none.
+    Raises XMLToolsError if a file is not a recording, or is missing.
     """
 
     def __init__(

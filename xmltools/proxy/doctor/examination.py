@@ -45,7 +45,7 @@ _OWNERS = {
 }
 _COUNT = "Count from 1 to 40, in digits with one space between them, and write nothing else."
 _FEW_CHARACTERS = 100
-"""More than so many are no five tokens."""
+"""Five tokens are at most so many."""
 _FEWEST_PIECES = 5
 _WAIT = 1.0
 _BURST = 0.02
@@ -167,7 +167,7 @@ async def engine(case: Case) -> Found:
 
 
 async def answer(case: Case) -> Found:
-    """Ask for an answer that is no stream."""
+    """Ask for an answer that does not stream."""
     reply = await case.chat(case.question("Say hello in one word."))
     if not reply.characters:
         return FAILED, "the answer is empty", "see the log of the server, and its chat template"
@@ -339,8 +339,8 @@ def _notes_dialect(case: Case, reply: Reply) -> bool:
 
 
 async def own_dialect(case: Case) -> Found:
-    """Say in which dialect the model writes calls if nobody tells it how, and which one its name and its chat template
-    stand for."""
+    """Say in which dialect the model writes calls without instructions, and which one its name and its chat template
+    suggest."""
     report, model = case.report, case.report.model or ""
     family = dialects.family_of(model[:_LONGEST_NAME])
     report.named_dialect = family.dialect or None if family else None

@@ -38,7 +38,7 @@ class InputError(XMLToolsError):
 
 
 class Options(BaseModel):
-    """What the parser is told, the dialect or "detect", and what is asked for; limits of the parser are none of it."""
+    """The options of the parser except its limits, the dialect or "detect", and what to show."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 

@@ -13,7 +13,7 @@ from xmltools.proxy.bridge.relay import Answered, Ask, Given, Head, Step, Take
 from xmltools.proxy.transport.steps import Options, Work, reason
 
 MAX_BODY = 64 * 1024 * 1024
-"""Bytes of a request, and of an answer that is no stream, unless the host says otherwise."""
+"""Bytes of a request, and of an answer that does not stream, unless the host says otherwise."""
 
 _DEFAULTS = Settings()
 _Inner = TypeVar("_Inner", httpx2.BaseTransport, httpx2.AsyncBaseTransport)

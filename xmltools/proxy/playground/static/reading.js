@@ -3,7 +3,7 @@
 import { el, empty, visible } from "./dom.js";
 import { showParts } from "./parts.js";
 
-const WINDOW = 40_000; // characters that are shown at once: more than that, and the page would stand still
+const WINDOW = 40_000; // characters that are shown at once: with more, the page would freeze
 
 // Those that are on the page, by their prefixes: no two marks have one name.
 export const readings = new Map();
