@@ -15,12 +15,13 @@ import pytest
 
 from xmltools import XMLToolsError
 from xmltools.bridge import Settings
-from xmltools.integrations.tool_request import Piece, ToolRequest, check_settings, is_about_tools
+from xmltools.integrations.tool_request import Piece, ToolRequest, check_settings
 
 TOOL = {
     "type": "function",
     "function": {"name": "add", "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}}},
 }
+CALL = {"id": "c", "type": "function", "function": {"name": "add", "arguments": "{}"}}
 ASKED: dict[str, Any] = {"messages": [{"role": "user", "content": "Add."}], "tools": [TOOL]}
 
 
@@ -67,25 +68,29 @@ def read(make: Callable[[], ToolRequest], *replies: str, size: int = 3) -> tuple
 
 
 def without_id(piece: Piece) -> Piece:
-    return piece._replace(calls=[{**call, "id": ""} for call in piece.calls])
+    return {**piece, "tool_calls": [{**call, "id": ""} for call in piece.get("tool_calls", ())]}
 
 
 def arguments(pieces: list[Piece]) -> list[Any]:
-    return [json.loads(call["function"]["arguments"]) for piece in pieces for call in piece.calls]
+    return [json.loads(call["function"]["arguments"]) for piece in pieces for call in piece.get("tool_calls", ())]
+
+
+def text_of(pieces: list[Piece]) -> str:
+    return "".join(piece.get("content", "") for piece in pieces)
 
 
 @pytest.mark.parametrize("size", [1, 3, 1000])
 def test_a_call_is_one_piece_however_the_text_comes(size: int) -> None:
     _, pieces = read(lambda: request(stream=True), f"I add.\n{call_of(1)}\n{call_of(2)}\nSo.", size=size)
     assert arguments(pieces) == [{"a": 1}, {"a": 2}]
-    assert "".join(piece.text for piece in pieces).split() == ["I", "add.", "So."]
-    assert [piece.finish_reason for piece in pieces if piece.finish_reason] == ["tool_calls"]
-    assert pieces[-1].finish_reason
+    assert text_of(pieces).split() == ["I", "add.", "So."]
+    assert [piece.get("finish_reason") for piece in pieces if "finish_reason" in piece] == ["tool_calls"]
+    assert "finish_reason" in pieces[-1]
 
 
 def test_a_whole_reply_is_one_piece_that_says_the_same() -> None:
     _, (piece,) = read(request, f"I add.\n{call_of('x')}", f"{call_of(1)}\n{call_of(2)}")
-    assert (piece.text.strip(), piece.finish_reason) == ("I add.", "tool_calls")
+    assert (piece["content"].strip(), piece["finish_reason"]) == ("I add.", "tool_calls")
     assert arguments([piece]) == [{"a": 1}, {"a": 2}]
 
 
@@ -102,7 +107,7 @@ def test_one_that_is_rejected_for_good_is_a_failure_and_words(stream: bool) -> N
     asked, pieces = read(lambda: request(stream=stream), call_of("x"), call_of("y"))
     assert arguments(pieces) == []
     assert [each["name"] for each in asked.failed_calls["failed_calls"]] == ["add"]
-    assert "was not made" in "".join(piece.text for piece in pieces)
+    assert "was not made" in text_of(pieces)
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -115,7 +120,7 @@ def test_reasons_may_be_in_large_letters() -> None:
     asked = request()
     asked.reason = "MAX_TOKENS"
     (piece,) = asked.run(lambda **_: {"content": call_of(1)[:40]})
-    assert piece.finish_reason == "length" and len(asked.failed_calls) == 1
+    assert piece["finish_reason"] == "length" and len(asked.failed_calls) == 1
 
 
 @pytest.mark.parametrize("how", [{"parallel_tool_calls": False}, {"stop": ["So"]}])
@@ -128,7 +133,7 @@ def test_a_stream_that_is_cut_short_here_says_why_it_ended_with_the_usage(how: d
     asked = Counted({**ASKED, "stream": True, **how}, Settings())
     last = {"content": "\nSo be it.", "usage": {"total_tokens": 8}}
     *_, piece = asked.run(lambda **_: (part for part in [{"content": call_of(1)}, last]))
-    assert piece.finish_reason == "tool_calls" and asked.exchange.stats.usage == {"total_tokens": 8}
+    assert piece["finish_reason"] == "tool_calls" and asked.exchange.stats.usage == {"total_tokens": 8}
 
 
 def test_a_request_that_is_not_about_tools_is_passed_on() -> None:
@@ -140,27 +145,32 @@ def test_a_request_that_is_not_about_tools_is_passed_on() -> None:
 
 
 def test_results_that_are_errors_are_written_as_such() -> None:
-    call = {"id": "c", "type": "function", "function": {"name": "add", "arguments": "{}"}}
-    said = [*ASKED["messages"], {"role": "assistant", "tool_calls": [call]}]
+    said = [*ASKED["messages"], {"role": "assistant", "tool_calls": [CALL]}]
     history = [*said, {"role": "tool", "tool_call_id": "c", "content": "no"}]
     for failed, word in (((), "Result: no"), (("c",), "Error: no")):
         asked = ToolRequest({**ASKED, "messages": history}, Settings(), failed)
         assert asked.asked["messages"][-1]["content"] == f"Tool: add\n{word}"
 
 
-def test_a_request_is_about_tools_if_it_has_some_or_its_history_has_calls_or_results() -> None:
-    user = ASKED["messages"][0]
-    call = {"id": "c", "type": "function", "function": {"name": "add", "arguments": "{}"}}
-    assert is_about_tools(ASKED)
-    assert is_about_tools({"messages": [user, {"role": "assistant", "tool_calls": [call]}]})
-    assert is_about_tools({"messages": [user, {"role": "tool", "tool_call_id": "c", "content": "1"}]})
-    assert not is_about_tools({"messages": [user, {"role": "assistant", "content": "1"}], "tools": []})
+@pytest.mark.parametrize(
+    ("more", "is_plain"),
+    [
+        ([{"role": "assistant", "content": "1"}], True),
+        ([{"role": "assistant", "tool_calls": [CALL]}], False),
+        ([{"role": "tool", "tool_call_id": "c", "content": "1"}], False),
+    ],
+)
+def test_a_request_is_about_tools_if_it_has_some_or_its_history_has_calls_or_results(
+    more: list[dict[str, Any]], is_plain: bool
+) -> None:
+    assert not request().plain
+    assert ToolRequest({"messages": [*ASKED["messages"], *more], "tools": []}, Settings()).plain == is_plain
 
 
 def test_where_there_are_tools_the_model_is_not_told_where_to_stop() -> None:
     assert "stop" not in request(stop=["x"]).asked
     _, pieces = read(lambda: request(stop=["B"], stream=True), "A B C")
-    assert "".join(piece.text for piece in pieces) == "A "
+    assert text_of(pieces) == "A "
 
 
 @pytest.mark.parametrize(

@@ -15,13 +15,12 @@ and no agent runs it.
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
-from pydantic import InstanceOf, field_validator
+from pydantic import AfterValidator, InstanceOf
 
 from xmltools.errors import XMLToolsError
 from xmltools.extras import install_line
@@ -46,7 +45,7 @@ from langchain_core.messages import (
     convert_to_openai_messages,
 )
 from langchain_core.messages.ai import UsageMetadata, add_usage
-from langchain_core.messages.tool import invalid_tool_call, tool_call, tool_call_chunk
+from langchain_core.messages.tool import invalid_tool_call, tool_call_chunk
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
@@ -62,6 +61,13 @@ _ENDINGS = ("finish_reason", "stop_reason", "stopReason", "done_reason")
 """Where models of LangChain's say in their metadata why a reply ended."""
 _OF_CONTENT = ("model_provider", "output_version")
 """What their metadata say of how the content is spelled, which is not how ours is."""
+
+
+def _check_wrapped(wrapped: Any) -> Any:
+    if isinstance(wrapped, BaseLLM):
+        name = type(wrapped).__name__
+        raise ValueError(f"expected a chat model, got {name}, which takes no messages: wrap it in its chat model")
+    return wrapped
 
 
 class ToolCallingChatModel(BaseChatModel):
@@ -81,21 +87,8 @@ class ToolCallingChatModel(BaseChatModel):
     where a call was required and the model made none.
     """
 
-    wrapped: Runnable[LanguageModelInput, Any]
-    settings: InstanceOf[Settings] = Settings()
-
-    @field_validator("wrapped")
-    @classmethod
-    def _check_wrapped(cls, wrapped: Any) -> Any:
-        if isinstance(wrapped, BaseLLM):
-            name = type(wrapped).__name__
-            raise ValueError(f"expected a chat model, got {name}, which takes no messages: wrap it in its chat model")
-        return wrapped
-
-    @field_validator("settings")
-    @classmethod
-    def _check_settings(cls, settings: Settings) -> Settings:
-        return check_settings(settings)
+    wrapped: Annotated[Runnable[LanguageModelInput, Any], AfterValidator(_check_wrapped)]
+    settings: Annotated[InstanceOf[Settings], AfterValidator(check_settings)] = Settings()
 
     # What LangChain asks of a model
 
@@ -123,7 +116,6 @@ class ToolCallingChatModel(BaseChatModel):
         tools: Sequence[dict[str, Any] | type | Callable[..., Any] | BaseTool],
         *,
         tool_choice: str | bool | dict[str, Any] | None = None,
-        parallel_tool_calls: bool | None = None,
         strict: bool | None = None,
         **kwargs: Any,
     ) -> Runnable[LanguageModelInput, AIMessage]:
@@ -134,11 +126,9 @@ class ToolCallingChatModel(BaseChatModel):
         checked against the schema in any case. Raises XMLToolsError for tools that can't be written or that only a
         provider runs, and for a choice that is none.
         """
-        definitions = [convert_to_openai_tool(tool) for tool in tools]
-        given = {"tools": definitions, "tool_choice": tool_choice, "parallel_tool_calls": parallel_tool_calls}
-        bound: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-        _Asked(self, [_ANY], **bound, **kwargs)  # what is wrong with it is said here
-        return self.bind(**bound, **kwargs)
+        bound = {"tools": [convert_to_openai_tool(tool) for tool in tools], "tool_choice": tool_choice, **kwargs}
+        _Asked(self, [_ANY], **bound)  # what is wrong with it is said here
+        return self.bind(**bound)
 
     def _generate(self, *given: Any, **options: Any) -> ChatResult:
         [result] = _Asked(self, *given, **options).run(self.wrapped.invoke)
@@ -171,17 +161,18 @@ class _Asked(ToolRequest):
         self._given = {"messages": messages, **({"stop": stop} if stop else {})}
         self._options = {name: value for name, value in options.items() if name not in _ABOUT_TOOLS}
         self._spent: UsageMetadata | None = None
-        body: dict[str, Any] = {"messages": (), "stream": streams}
         # Where nothing is about tools, messages may be of kinds that chat completions don't have.
-        if options.get("tools") or any(map(_is_about_tools, messages)):
-            body |= {
-                "model": model._get_ls_params().get("ls_model_name") or "none",
-                "messages": [each for message in messages for each in _written_for_chat(message)],
-                "stop": stop or None,
-                **{name: options[name] for name in _READ if options.get(name) is not None},
-                "tools": [convert_to_openai_tool(tool) for tool in options.get("tools") or ()],
-                "tool_choice": _choice(options.get("tool_choice")),
-            }
+        tools = options.get("tools") or ()
+        is_about_tools = tools or any(getattr(each, "tool_calls", each.type == "tool") for each in messages)
+        body = {
+            "model": model._get_ls_params().get("ls_model_name") or "none",
+            "messages": [each for message in messages if is_about_tools for each in _written_for_chat(message)],
+            "stream": streams,
+            "stop": stop or None,
+            **{name: options[name] for name in _READ if options.get(name) is not None},
+            "tools": [convert_to_openai_tool(tool) for tool in tools],
+            "tool_choice": _choice(options.get("tool_choice")),
+        }
         failed = {each.tool_call_id for each in messages if isinstance(each, ToolMessage) and each.status == "error"}
         super().__init__(body, model.settings, failed)
 
@@ -197,7 +188,7 @@ class _Asked(ToolRequest):
         if self.plain:
             return {}
         self._metadata |= said.response_metadata
-        self._spent = add_usage(self._spent, said.usage_metadata) if said.usage_metadata else self._spent
+        self._spent = add_usage(self._spent, said.usage_metadata)
         self.reason = _reason(self._metadata)
         return _delta(said)
 
@@ -205,25 +196,14 @@ class _Asked(ToolRequest):
         return _chunk(said) if self.streams else _result(said)
 
     def whole(self, piece: Piece) -> ChatResult:
-        calls = [
-            tool_call(name=call["function"]["name"], args=json.loads(call["function"]["arguments"]), id=call["id"])
-            for call in piece.calls
-        ]
-        return _result(AIMessage(piece.text, tool_calls=calls, **_thoughts(piece), **self._at_the_end()))
+        said = _said(piece)
+        more = {"tool_calls": said.tool_calls, "additional_kwargs": said.additional_kwargs, **self._at_the_end()}
+        return _result(AIMessage(said.content, **more))
 
     def parts(self, piece: Piece) -> Iterator[ChatGenerationChunk]:
-        calls = [
-            tool_call_chunk(
-                name=call["function"].get("name"),
-                args=call["function"].get("arguments"),
-                id=call.get("id"),
-                index=call["index"],
-            )
-            for call in piece.calls
-        ]
-        if any(piece[:3]):
-            yield _chunk(AIMessageChunk(piece.text, tool_call_chunks=calls, **_thoughts(piece)))
-        if piece.finish_reason:
+        if piece.keys() - {"finish_reason"}:
+            yield _chunk(_said(piece))
+        if piece.get("finish_reason"):
             # LangChain joins texts of metadata that come twice, and invalid calls only if their text is not JSON.
             yield _chunk(AIMessageChunk("", **self._at_the_end()))
 
@@ -251,10 +231,6 @@ _ALONE: Any = {"callbacks": []}
 _ANY = HumanMessage("Any.")
 
 
-def _is_about_tools(message: BaseMessage) -> bool:
-    return isinstance(message, ToolMessage) or (isinstance(message, AIMessage) and bool(message.tool_calls))
-
-
 def _written_for_chat(message: BaseMessage) -> list[dict[str, Any]]:
     """Return a message as chat completions have it. What no model is told of in a result is an error; what stands in
     other messages is for the wrapped model to know."""
@@ -265,9 +241,8 @@ def _choice(given: str | bool | dict[str, Any] | None) -> str | dict[str, Any] |
     """Return LangChain's choice of tools as chat completions have it."""
     if given is True or given == "any":
         return "required"
-    if not given or isinstance(given, dict) or given in ("auto", "none", "required"):
-        return given or None
-    return {"type": "function", "function": {"name": given}}
+    is_name = isinstance(given, str) and given not in ("auto", "none", "required")
+    return {"type": "function", "function": {"name": given}} if is_name else given or None
 
 
 # The wrapped model's replies
@@ -286,16 +261,27 @@ def _delta(reply: AIMessage) -> dict[str, Any]:
     return {"content": said["text"], "reasoning_content": said["reasoning"], "tool_calls": calls}
 
 
+def _said(piece: Piece) -> AIMessageChunk:
+    """Return a reply, or a part of one, as LangChain has it."""
+    calls = [
+        tool_call_chunk(
+            name=call["function"].get("name"),
+            args=call["function"].get("arguments"),
+            id=call.get("id"),
+            index=call["index"],
+        )
+        for call in piece.get("tool_calls", ())
+    ]
+    thoughts = {name: piece[name] for name in piece.keys() & {"reasoning_content"}}
+    return AIMessageChunk(piece.get("content", ""), tool_call_chunks=calls, additional_kwargs=thoughts)
+
+
 def _reason(metadata: Mapping[str, Any]) -> str | None:
     """Return why a reply ended."""
     details = metadata.get("incomplete_details")
     if isinstance(details, Mapping):  # of OpenAI's Responses
         return {"max_output_tokens": "length"}.get(str(details.get("reason")), "content_filter")
     return next((str(metadata[name]) for name in _ENDINGS if metadata.get(name)), None)
-
-
-def _thoughts(piece: Piece) -> dict[str, Any]:
-    return {"additional_kwargs": {"reasoning_content": piece.reasoning}} if piece.reasoning else {}
 
 
 def _result(message: AIMessage) -> ChatResult:

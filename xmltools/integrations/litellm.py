@@ -131,26 +131,23 @@ class _Asked(ToolRequest):
         return {}
 
     def whole(self, piece: Piece) -> ModelResponse:
-        message = Message(**_said(piece), provider_specific_fields=self.failed_calls or None)
-        self._answer.choices = [Choices(finish_reason=piece.finish_reason, index=0, message=message)]
+        reason = piece.pop("finish_reason")
+        message = Message(**piece, provider_specific_fields=self.failed_calls or None)
+        self._answer.choices = [Choices(finish_reason=reason, index=0, message=message)]
         if usage := self.exchange.stats.usage:
             self._answer.usage = Usage(**usage)
         return self._answer
 
     def parts(self, piece: Piece) -> Iterator[Any]:
-        if said := _said(piece):
-            yield ModelResponseStream(choices=[{"index": 0, "delta": {"role": "assistant", **said}}])
-        if piece.finish_reason:  # only in this form LiteLLM takes the usage together with the end
+        reason = piece.pop("finish_reason", None)
+        if piece:
+            yield ModelResponseStream(choices=[{"index": 0, "delta": {"role": "assistant", **piece}}])
+        if reason:  # only in this form LiteLLM takes the usage together with the end
             yield {
                 "text": "",
                 "is_finished": True,
-                "finish_reason": piece.finish_reason,
+                "finish_reason": reason,
                 "index": 0,
                 "usage": self.usage if self.plain else self.exchange.stats.usage,
                 "provider_specific_fields": self.failed_calls or None,
             }
-
-
-def _said(piece: Piece) -> dict[str, Any]:
-    said = {"content": piece.text, "reasoning_content": piece.reasoning, "tool_calls": piece.calls}
-    return {name: value for name, value in said.items() if value}

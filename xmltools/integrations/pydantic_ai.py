@@ -42,16 +42,15 @@ from pydantic_ai.messages import (
     ModelResponsePart,
     ModelResponseStreamEvent,
     PartDeltaEvent,
+    PartEndEvent,
     PartStartEvent,
     RetryPromptPart,
     SystemPromptPart,
-    TextContent,
     TextPart,
     TextPartDelta,
     ThinkingPart,
     ThinkingPartDelta,
     ToolCallPart,
-    ToolCallPartDelta,
     ToolReturnPart,
     UserContent,
     UserPromptPart,
@@ -200,14 +199,11 @@ class _Asked(ToolRequest):
         return _message(said.parts)
 
     def whole(self, piece: Piece) -> ModelResponse:
-        thoughts = [ThinkingPart(piece.reasoning)] if piece.reasoning else []
-        text = [TextPart(piece.text)] if piece.text else []
-        functions = [(call["function"], call["id"]) for call in piece.calls]
         return replace(
             self._reply,
-            parts=[*thoughts, *text, *(ToolCallPart(each["name"], each["arguments"], id) for each, id in functions)],
+            parts=list(_parts(**piece)),
             usage=self._used,
-            finish_reason=_REASONS.get(piece.finish_reason, "stop"),
+            finish_reason=_REASONS.get(piece["finish_reason"], "stop"),
             metadata=self.metadata(self._reply.metadata),
         )
 
@@ -222,6 +218,20 @@ _REASONS: dict[str | None, FinishReason] = {
     "content_filter": "content_filter",
     "error": "error",
 }
+
+
+def _parts(
+    finish_reason: str,
+    reasoning_content: str = "",
+    content: str = "",
+    tool_calls: Sequence[Mapping[str, Any]] = (),
+) -> Iterator[ModelResponsePart]:
+    if reasoning_content:
+        yield ThinkingPart(reasoning_content)
+    if content:
+        yield TextPart(content)
+    for call in tool_calls:
+        yield ToolCallPart(call["function"]["name"], call["function"]["arguments"], call["id"])
 
 
 def _definition(tool: ToolDefinition) -> dict[str, Any]:
@@ -282,10 +292,7 @@ def _content(content: str | Sequence[UserContent]) -> str | list[dict[str, Any]]
     if isinstance(content, str):
         return content
     return [
-        {"type": "text", "text": getattr(each, "content", each)}
-        if isinstance(each, (str, TextContent))
-        else {"type": _HELD, _HELD: each}
-        for each in content
+        {"type": "text", "text": each} if isinstance(each, str) else {"type": _HELD, _HELD: each} for each in content
     ]
 
 
@@ -353,11 +360,11 @@ class _Stream(StreamedResponse):
 
     def _events(self, piece: Piece) -> Iterator[ModelResponseStreamEvent]:
         parts = self._parts_manager
-        if piece.reasoning:
-            yield from parts.handle_thinking_delta(vendor_part_id=None, content=piece.reasoning)
-        if piece.text:
-            yield from parts.handle_text_delta(vendor_part_id=None, content=piece.text)
-        for call in piece.calls:
+        if "reasoning_content" in piece:
+            yield from parts.handle_thinking_delta(vendor_part_id=None, content=piece["reasoning_content"])
+        if "content" in piece:
+            yield from parts.handle_text_delta(vendor_part_id=None, content=piece["content"])
+        for call in piece.get("tool_calls", ()):
             function = call["function"]
             event = parts.handle_tool_call_delta(
                 vendor_part_id=call["index"],
@@ -367,8 +374,8 @@ class _Stream(StreamedResponse):
             )
             if event is not None:
                 yield event
-        if piece.finish_reason:
-            self.finish_reason = _REASONS.get(piece.finish_reason, "stop")
+        if "finish_reason" in piece:
+            self.finish_reason = _REASONS.get(piece["finish_reason"], "stop")
 
     @property
     def usage(self) -> RequestUsage:
@@ -385,15 +392,12 @@ class _Stream(StreamedResponse):
 def _delta(event: ModelResponseStreamEvent) -> dict[str, Any]:
     """Return an event of the wrapped model's stream as chat completions have it."""
     match event:
-        case PartStartEvent(part=ToolCallPart() as part):
-            call = _call(event.index, part)
-            return {"tool_calls": [call if part.args else {**call, "function": {"name": part.tool_name}}]}
-        case PartStartEvent(part=part):
+        case PartEndEvent(part=ToolCallPart() as part):
+            return {"tool_calls": [_call(event.index, part)]}
+        case PartStartEvent(part=TextPart() | ThinkingPart() as part):
             return _message([part])
         case PartDeltaEvent(delta=TextPartDelta(content_delta=text)):
             return {"content": text}
         case PartDeltaEvent(delta=ThinkingPartDelta(content_delta=text)):
             return {"reasoning_content": text}
-        case PartDeltaEvent(delta=ToolCallPartDelta(args_delta=args)):
-            return {"tool_calls": [{"index": event.index, "function": {"arguments": args}}]}
     return {}

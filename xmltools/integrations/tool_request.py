@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import aclosing, closing, contextmanager
 from inspect import isawaitable
-from typing import Any, NamedTuple
+from typing import Any
 
-from xmltools.errors import XMLToolsError
+from xmltools.errors import CallError, XMLToolsError
 from xmltools.models import Message
 from xmltools.proxy.bridge import (
     Exchange,
@@ -20,17 +19,10 @@ from xmltools.proxy.bridge import (
 )
 from xmltools.proxy.bridge.settings import checked
 
-
-class Piece(NamedTuple):
-    """A part of the reply, for whoever asked: text, reasoning, and calls in the form of chat completions. In a stream a
-    call is one piece, unless the settings say that its arguments are live. `finish_reason` is that of the whole reply,
-    and is in the last piece.
-    """
-
-    text: str = ""
-    reasoning: str = ""
-    calls: Sequence[Mapping[str, Any]] = ()
-    finish_reason: str | None = None
+Piece = dict[str, Any]
+"""A part of the reply, for whoever asked, as a delta of chat completions: `content`, `reasoning_content` and
+`tool_calls`, as far as there are any. In a stream a call is one piece, unless the settings say that its arguments are
+live. The last piece has the `finish_reason` of the whole reply."""
 
 
 @contextmanager
@@ -79,10 +71,12 @@ class ToolRequest:
 
     def __init__(self, body: Mapping[str, Any], settings: Settings, failed_results: Collection[str] = ()) -> None:
         self.streams = body.get("stream", False)
-        self.plain = not is_about_tools(body)
+        has_calls = any(each.get("tool_calls") or each.get("role") in ("tool", "function") for each in body["messages"])
+        self.plain = not (body.get("tools") or has_calls)
         self._over = False
+        self._failures: list[CallError] = []
         self._sent = b""
-        self._ending: str | None = None
+        self._reason: str | None = None
         if self.plain:
             return
         incoming = read_request("chat", {"model": "none", **body}, strict=True)
@@ -92,6 +86,7 @@ class ToolRequest:
         if incoming.choices > 1:
             raise Refusal("n: with tools there is one reply at a time; leave it out, and ask as often", param="n")
         self.exchange = Exchange("chat", incoming, settings)
+        self._failures = self.exchange.failures
 
     # What each integration says of its library
 
@@ -128,8 +123,7 @@ class ToolRequest:
     @property
     def failed_calls(self) -> dict[str, Any]:
         """The calls that were not made in the end, under `failed_calls`; nothing, if there are none."""
-        failures = [] if self.plain else self.exchange.failures
-        failed = [{"name": each.name, "message": each.message, "hint": each.hint} for each in failures]
+        failed = [{"name": each.name, "message": each.message, "hint": each.hint} for each in self._failures]
         return {"failed_calls": failed} if failed else {}
 
     # Asking, and reading what is said
@@ -145,7 +139,7 @@ class ToolRequest:
             with closing(said if self.streams else (each for each in [said])) as parts:
                 for part in parts:
                     yield from self.hear(part)
-                    if self._is_enough:
+                    if not self.plain and self.exchange.done:
                         break
             yield from self.hear()
 
@@ -161,14 +155,10 @@ class ToolRequest:
                 async for part in said:
                     for each in self.hear(part):
                         yield each
-                    if self._is_enough:
+                    if not self.plain and self.exchange.done:
                         break
             for each in self.hear():
                 yield each
-
-    @property
-    def _is_enough(self) -> bool:
-        return not self.plain and self.exchange.done
 
     def hear(self, said: Any = None) -> Iterable[Any]:
         """Take what the model says, or None at the end of its turn; return what is ours of it."""
@@ -178,7 +168,7 @@ class ToolRequest:
             self._over = ends
             if not ends:
                 return [self.passed(said)]
-            return self.parts(Piece(finish_reason=self.reason)) if self.streams else ()
+            return self.parts({"finish_reason": self.reason}) if self.streams else ()
         exchange = self.exchange
         choice = {"index": 0, "delta": delta, "finish_reason": (self.reason or "stop") if ends else None}
         self._sent += exchange.feed({"choices": [choice], "usage": self.usage})
@@ -190,20 +180,14 @@ class ToolRequest:
         if not (self.streams or self._over):
             return ()
         piece, self._sent = _piece(self._sent), b""
-        self._ending = piece.finish_reason or self._ending
-        piece = piece._replace(finish_reason=self._ending if self._over else None)
+        self._reason = piece.pop("finish_reason", self._reason)
+        if self._over:
+            piece["finish_reason"] = self._reason
         return self.parts(piece) if self.streams else [self.whole(piece)]
 
 
 async def _one(said: Any) -> AsyncIterator[Any]:
     yield said
-
-
-def is_about_tools(body: Mapping[str, Any]) -> bool:
-    """Return whether anything in the body of a request is about tools. If not, the model is to be asked as it is."""
-    return bool(body.get("tools")) or any(
-        message.get("role") in ("tool", "function") or message.get("tool_calls") for message in body["messages"]
-    )
 
 
 def _with_error(message: Message, failed_results: Collection[str]) -> Message:
@@ -217,17 +201,15 @@ def _with_error(message: Message, failed_results: Collection[str]) -> Message:
 
 def _piece(sent: bytes) -> Piece:
     """Return what was written for a client of chat completions."""
-    texts: dict[str, str] = defaultdict(str)
+    piece: Piece = {}
     calls: dict[int, Any] = {}
-    reason = None
     chunks = (json.loads(data) for _, data in SSEDecoder().feed(sent) if data != "[DONE]")
     for choice in (choice for chunk in chunks for choice in chunk["choices"]):
-        reason = choice["finish_reason"] or reason
-        delta = choice["delta"]
-        for call in delta.pop("tool_calls", ()):
+        for call in choice["delta"].pop("tool_calls", ()):
             if call is not (first := calls.setdefault(call["index"], call)):
                 first["function"]["arguments"] += call["function"]["arguments"]
-        for name, text in delta.items():
-            texts[name] += text
-    reasoning = texts["reasoning_content"] or texts["reasoning"]
-    return Piece(texts["content"], reasoning, [*calls.values()], reason)
+            piece["tool_calls"] = [*calls.values()]
+        for name in ("content", "reasoning_content"):
+            piece[name] = piece.get(name, "") + choice["delta"].get(name, "")
+        piece["finish_reason"] = choice["finish_reason"] or piece.get("finish_reason")
+    return {name: value for name, value in piece.items() if value}
