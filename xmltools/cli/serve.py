@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Callable
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +32,17 @@ from xmltools.extras import install_line
 _ENGINES = ("vllm", "sglang", "llama.cpp", "tensorrt-llm")
 
 
+_FIRST = "from a request to the upstream until it begins to answer, connecting included"
+_DIALECT = (
+    "how the model writes its calls (see xmltools dialects; default: auto): auto asks llama.cpp and Ollama for the "
+    "chat template, and goes by the name of the model in the request elsewhere; one that is not known is asked for "
+    "Forge's, and calls in all dialects are read; MODEL=NAME: for this model, as clients name it; may be repeated"
+)
+_MODEL = "the model of the upstream, by its name on Hugging Face or its tokenizer_config.json: picks the dialect"
+
+
 def declare_serve(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of `xmltools serve`."""
-    add = parser.add_argument
+    """Declare the arguments of `xmltools serve`. What is not given is as `ServeConfig` and `Settings` have it."""
     upstream = parser.add_mutually_exclusive_group(required=True)
     upstream.add_argument(
         "--upstream", metavar="URL", help="a server with OpenAI's chat completions, such as http://localhost:8000/v1"
@@ -41,115 +50,98 @@ def declare_serve(parser: argparse.ArgumentParser) -> None:
     upstream.add_argument("--demo", action="store_true", help="a scripted model in its place, to try things out")
     _declare_speed(parser, "how fast the demo speaks")
     _declare_address(parser, 8080, "; from elsewhere anybody may ask, unless there is a key: see --require-key-env")
+    retry = "tell the model what was wrong with a failed or missing call, up to N times (default: 1; 0: never)"
+    _add(parser, "retry", retry, dest="retries", metavar="N", type=whole_number(0, 10))
+    _declare_settings(parser)
+    _declare_server(parser)
+
+
+def _add(parser: argparse.ArgumentParser, name: str, what: str, **how: Any) -> None:
+    """Add an option: with a value if it is said how, and a switch otherwise."""
+    parser.add_argument(f"--{name}", help=what, default=argparse.SUPPRESS, **(how or {"action": "store_true"}))
+
+
+def _declare_settings(parser: argparse.ArgumentParser) -> None:
+    """Declare how requests are written for the model, and what is done with its replies."""
+    add = partial(_add, parser)
     add(
-        "--retry",
-        dest="retries",
-        metavar="N",
-        type=whole_number(0, 10),
-        default=1,
-        help="tell the model what was wrong with a failed or missing call, up to N times (default: 1; 0: never)",
+        "live-arguments",
+        "send calls as the model writes them, not when they are whole and right. One that fails then can't be tried "
+        "again: the stream ends with an error, and a client must not run what it has of the call",
     )
     add(
-        "--live-arguments",
-        action="store_true",
-        help="send calls as the model writes them, not when they are whole and right. One that fails then can't be "
-        "tried again: the stream ends with an error, and a client must not run what it has of the call",
+        "strict-calls",
+        "a call that needed a repair failed: it goes back to the model, and no client gets it. Clients are not told of "
+        "repairs",
     )
+    engines = f"send a grammar with each request, to {', '.join(_ENGINES[:-1])} or {_ENGINES[-1]}"
+    add("grammar", engines, dest="engine", metavar="ENGINE", choices=_ENGINES)
+    add_dialect_options(parser, dialect=_DIALECT, model=_MODEL, several=True)
     add(
-        "--strict-calls",
-        action="store_true",
-        help="a call that needed a repair failed: it goes back to the model, and no client gets it. "
-        "Clients are not told of repairs",
-    )
-    engines = f"{', '.join(_ENGINES[:-1])} or {_ENGINES[-1]}"
-    add(
-        "--grammar",
-        dest="engine",
-        metavar="ENGINE",
-        choices=_ENGINES,
-        help=f"send a grammar with each request, to {engines}",
-    )
-    add_dialect_options(
-        parser,
-        dialect="how the model writes its calls (see xmltools dialects; default: auto): auto asks llama.cpp and Ollama "
-        "for the chat template, and goes by the name of the model in the request elsewhere; one that is not known is "
-        "asked for Forge's, and calls in all dialects are read; MODEL=NAME: for this model, as clients name it; may be "
-        "repeated",
-        model="the model of the upstream, by its name on Hugging Face or its tokenizer_config.json: picks the dialect",
-        several=True,
-    )
-    add(
-        "--prompt",
+        "prompt",
+        "who tells the model of tools, calls and results: ours writes them into the messages, in the dialect; upstream "
+        "has them as they are, writes them by its chat template, and must leave the model's calls in its text",
         choices=("ours", "upstream"),
-        default="ours",
-        help="who tells the model of tools, calls and results: ours writes them into the messages, in the dialect; "
-        "upstream has them as they are, writes them by its chat template, and must leave the model's calls in its text",
     )
     add_also(parser)
     add(
-        "--upstream-tool-choice",
+        "upstream-tool-choice",
+        "with --prompt upstream, none sends tool_choice none, so that vLLM and llama.cpp give calls as text",
         choices=("auto", "none"),
-        default="auto",
-        help="with --prompt upstream, none sends tool_choice none, so that vLLM and llama.cpp give calls as text",
     )
     add(
-        "--starts-in-reasoning",
-        action="store_true",
-        help="the chat template opens the model's reasoning, and the upstream does not tell it apart",
+        "starts-in-reasoning",
+        "the chat template opens the model's reasoning, and the upstream does not tell it apart",
     )
-    add("--style", choices=("full", "compact"), default="full", help="how the instructions describe tools")
-    add("--server-names", action="store_true", help="name the server of each tool, also where all are on one")
-    add("--result-role", choices=("user", "tool"), default="user", help="the role of messages with results")
+    add("style", "how the instructions describe tools", choices=("full", "compact"))
+    add("server-names", "name the server of each tool, also where all are on one")
+    add("result-role", "the role of messages with results", choices=("user", "tool"))
+    think = "leave what the model writes in <think> in its text"
+    add("keep-think", think, dest="split_reasoning", action="store_false")
     add(
-        "--keep-think",
-        dest="split_reasoning",
-        action="store_false",
-        help="leave what the model writes in <think> in its text",
+        "strict-requests",
+        "refuse what would be passed over: unknown fields of the Messages and Responses APIs, and tools that only the "
+        "provider runs or that can't be read. Chat completions go to the upstream with all their fields",
     )
-    add(
-        "--strict-requests",
-        action="store_true",
-        help="refuse what would be passed over: unknown fields of the Messages and Responses APIs, and tools that only "
-        "the provider runs or that can't be read. Chat completions go to the upstream with all their fields",
-    )
-    add("--require-key-env", metavar="NAME", help="clients must send the key in this environment variable")
-    add("--upstream-key-env", metavar="NAME", help="the upstream gets the key in this environment variable")
-    for name, values, metavar, what in (
-        (
-            "origin",
-            "origins",
-            "ORIGIN",
-            "let web pages of ORIGIN, such as https://app.example, use the server; * lets all; may be repeated",
-        ),
-        ("host", "hosts", "NAME", "a name under which the server is reached, as in the Host header; may be repeated"),
+
+
+def _declare_server(parser: argparse.ArgumentParser) -> None:
+    """Declare who may use the server, what it limits, and what it keeps and tells."""
+    add = partial(_add, parser)
+    for name, what in (
+        ("require-key-env", "clients must send the key in this environment variable"),
+        ("upstream-key-env", "the upstream gets the key in this environment variable"),
     ):
-        add(f"--allow-{name}", dest=values, metavar=metavar, action="append", default=[], help=what)
-    add("--max-body", metavar="BYTES", type=size, default=16 << 20, help="size of a request (default: 16 MiB)")
+        parser.add_argument(f"--{name}", metavar="NAME", help=what)
+    origin = "let web pages of ORIGIN, such as https://app.example, use the server; * lets all; may be repeated"
+    add("allow-origin", origin, dest="origins", metavar="ORIGIN", action="append")
+    host = "a name under which the server is reached, as in the Host header; may be repeated"
+    add("allow-host", host, dest="hosts", metavar="NAME", action="append")
+    add("max-body", "size of a request (default: 16 MiB)", metavar="BYTES", type=size)
     streams = "requests to a model that may be open at once, streams or not (default: 1000; 0: any number)"
-    add("--max-streams", metavar="N", type=whole_number(0, 99_999), default=1000, help=streams)
+    add("max-streams", streams, metavar="N", type=whole_number(0, 99_999))
     workers = "processes that serve at the one port, each with limits and metrics of its own (default: 1)"
-    add("--workers", metavar="N", type=whole_number(1, 64), default=1, help=workers)
-    first = "from a request to the upstream until it begins to answer, connecting included"
-    for name, seconds, what in (
-        ("connect-timeout", 10.0, "until the upstream takes the connection"),
-        ("timeout", 600.0, f"{first}; if it does not stream, that is the whole generation"),
-        ("idle-timeout", 120.0, "between two pieces of an answer"),
-        ("keepalive", 15.0, "until a streaming client that was sent nothing is told that we are here"),
-        ("grace", 30.0, "that open streams may go on when the server is stopped"),
+    add("workers", workers, metavar="N", type=whole_number(1, 64))
+    for name, field, what in (
+        ("connect-timeout", "connect_timeout", "until the upstream takes the connection (default: 10)"),
+        (
+            "timeout",
+            "first_byte_timeout",
+            f"{_FIRST}; if it does not stream, that is the whole generation (default: 600)",
+        ),
+        ("idle-timeout", "idle_timeout", "between two pieces of an answer (default: 120)"),
+        (
+            "keepalive",
+            "keepalive",
+            "until a streaming client that was sent nothing is told that we are here (default: 15)",
+        ),
+        ("grace", "grace", "that open streams may go on when the server is stopped (default: 30)"),
     ):
-        field = "first_byte_timeout" if name == "timeout" else name.replace("-", "_")
-        what = f"{what} (default: {seconds:g})"
-        add(
-            f"--{name}",
-            dest=field,
-            metavar="SECONDS",
-            type=number if name == "grace" else above_zero,
-            default=seconds,
-            help=what,
-        )
-    add("--record", metavar="DIR", type=Path, help="keep all that the upstream says in this folder; replay plays it")
-    add("--live", action="store_true", help="show what passes through at /live, to debug calls")
-    add("--log-format", choices=("text", "json"), default="text", help="how each request is logged (default: text)")
+        add(name, what, dest=field, metavar="SECONDS", type=number if name == "grace" else above_zero)
+    add("record", "keep all that the upstream says in this folder; replay plays it", metavar="DIR", type=Path)
+    add("live", "show what passes through at /live, to debug calls")
+    log = "how each request is logged (default: text)"
+    parser.add_argument("--log-format", choices=("text", "json"), default="text", help=log)
 
 
 def _declare_speed(parser: argparse.ArgumentParser, what: str) -> None:
@@ -193,8 +185,6 @@ def _config(options: argparse.Namespace) -> Any:
         "upstream_key": read_key(options.upstream_key_env, "--upstream-key-env"),
         **_chosen_dialects(options),
         "also": chosen_others(options),
-        "origins": tuple(options.origins),
-        "hosts": tuple(options.hosts),
     }
 
     def made(kind: Any) -> Any:

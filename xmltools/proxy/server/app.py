@@ -63,10 +63,14 @@ def create_app(config: ServeConfig, *, sender: Sender | None = None) -> Starlett
     """
     hub = LiveHub() if config.live else None
     metrics = Metrics()
-    used = sender or _sender(config)
+    if sender is not None:
+        used = sender
+    elif config.demo:
+        used = InProcess(ScriptedModel(speed=config.speed))
+    else:
+        used = Connections(config.base_url, config.connect_timeout, option=" (--connect-timeout)")
     upstream = Upstream(config, used)
-    told = ToldDialects(config, upstream)
-    service = Service(config, upstream, metrics, hub, told)
+    service = Service(config, upstream, metrics, hub, ToldDialects(config, upstream))
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -76,21 +80,11 @@ def create_app(config: ServeConfig, *, sender: Sender | None = None) -> Starlett
 
     middleware = [Middleware(Guard, config=config, metrics=metrics)]
     if config.origins:
-        middleware.insert(0, Middleware(CORSMiddleware, **_cors(config)))
+        every: dict[str, Any] = {"allow_methods": ["*"], "allow_headers": ["*"], "expose_headers": _HEADERS}
+        middleware.insert(0, Middleware(CORSMiddleware, allow_origins=config.origins, **every))
     app = Starlette(routes=make_routes(service), middleware=middleware, lifespan=lifespan)
     app.state.hub = hub
     return app
-
-
-def _cors(config: ServeConfig) -> dict[str, Any]:
-    every = {"allow_methods": ["*"], "allow_headers": ["*"]}
-    return {"allow_origins": list(config.origins), "expose_headers": list(_HEADERS), **every}
-
-
-def _sender(config: ServeConfig) -> Sender:
-    if config.demo:
-        return InProcess(ScriptedModel(speed=config.speed))
-    return Connections(config.base_url, config.connect_timeout, option=" (--connect-timeout)")
 
 
 class _Server(uvicorn.Server):
@@ -152,7 +146,6 @@ def run(config: ServeConfig, *, log_format: str = "text") -> int:
     check_elsewhere(config)
     app = _ready_app(config, log_format)
     _allow_files(2 * config.max_streams + _OTHER_FILES)
-    target = "a scripted model" if config.demo else config.base_url
 
     def listening(listener: socket.socket) -> list[BaseProcess]:
         if not config.demo:
@@ -167,7 +160,7 @@ def run(config: ServeConfig, *, log_format: str = "text") -> int:
             each.start()
         return list(beside)
 
-    what = f"in front of {target}"
+    what = f"in front of {'a scripted model' if config.demo else config.base_url}"
     return run_app(app, config.host, config.port, what, grace=config.grace, hub=app.state.hub, listening=listening)
 
 

@@ -67,36 +67,28 @@ class ToldDialects:
         self._upstream = upstream
         self._clock = clock
         self._found: dict[str, str] = {}
-        self._asking: dict[str, asyncio.Task[None]] = {}
+        self._asking = asyncio.Lock()
         self._not_before: dict[str, float] = {}
         self._is_ollama: bool | None = None
 
     async def settings(self, scope: Scope, body: bytes) -> Settings:
         """Return the settings for a request, with what the upstream has told. It is asked in the name of the client."""
         if self._is_wanted and ANY_MODEL not in self._found:
-            if self._is_ollama is None:
-                await self._once(ANY_MODEL, scope)
-            model = _model_in(body) if self._is_ollama else ""
-            if model and model not in self._found and len(self._found) < _MOST_MODELS:
-                await self._once(model, scope)
+            # Requests that come meanwhile wait for the same answer.
+            async with self._asking:
+                if self._is_ollama is None:
+                    await self._ask(ANY_MODEL, scope)
+                model = _model_in(body) if self._is_ollama else ""
+                if model and len(self._found) < _MOST_MODELS:
+                    await self._ask(model, scope)
         return self._settings
 
-    async def _once(self, model: str, scope: Scope) -> None:
-        """Ask about a model. Requests that come meanwhile wait for the same answer."""
-        if self._clock() < self._not_before.get(model, 0.0):
-            return
-        if model not in self._asking:
-            self._asking[model] = asyncio.create_task(self._ask(model, scope))
-        task = self._asking[model]
-        try:
-            await asyncio.shield(task)  # a client that leaves takes nothing from the others
-        finally:
-            if task.done():
-                self._asking.pop(model, None)
-
     async def _ask(self, model: str, scope: Scope) -> None:
+        """Ask about a model, unless that was done, or tried not long ago."""
+        if model in self._found or self._clock() < self._not_before.get(model, 0.0):
+            return
         found = None
-        try:
+        with suppress(TimeoutError, XMLToolsError):
             async with asyncio.timeout(PATIENCE):
                 if model == ANY_MODEL:
                     template = llama_cpp_template(await self._answer(scope, "GET", b"/props"))
@@ -108,23 +100,15 @@ class ToldDialects:
                     template = ollama_template(await self._answer(scope, "POST", b"/api/show", {"model": model}))
                 # A long one takes a while to read, in which others are to be served.
                 found = await asyncio.to_thread(dialects.told_by, template or "")
-        except (TimeoutError, XMLToolsError):
-            pass
         if found is not None:
-            self._note(model, found.name)
+            self._found[model] = found.name
+            self._settings = replace(self._settings, upstream_dialects=self._found)
+            whose = "the model" if model == ANY_MODEL else model
+            LOGGER.info(f"{whose} writes {found.name}, by the chat template of the upstream")
         else:
-            self._wait(model)
-
-    def _wait(self, model: str) -> None:
-        if len(self._not_before) >= _MOST_MODELS:
-            self._not_before.clear()
-        self._not_before[model] = self._clock() + _AGAIN
-
-    def _note(self, model: str, dialect: str) -> None:
-        self._found[model] = dialect
-        self._settings = replace(self._settings, upstream_dialects=self._found)
-        whose = "the model" if model == ANY_MODEL else model
-        LOGGER.info(f"{whose} writes {dialect}, by the chat template of the upstream")
+            if len(self._not_before) >= _MOST_MODELS:
+                self._not_before.clear()
+            self._not_before[model] = self._clock() + _AGAIN
 
     async def _answer(self, scope: Scope, method: str, path: bytes, content: Any = None) -> Any:
         """Return what the upstream answers, None if that says that there is nothing.
@@ -143,12 +127,9 @@ class ToldDialects:
 
 
 def _model_in(body: bytes) -> str:
-    """Return the model in the body of a request; of a long one, what may be it, since it is read elsewhere."""
+    """Return the model in the body of a request, which is read elsewhere: the first thing that looks like it."""
+    match = _MODEL.search(body[:_SHORT]) or _MODEL.search(body[-_SHORT:])
     found: Any = None
-    with suppress(ValueError, RecursionError):
-        if len(body) <= _SHORT:
-            given = json.loads(body)
-            found = given.get("model") if isinstance(given, dict) else None
-        elif match := _MODEL.search(body[:_SHORT]) or _MODEL.search(body[-_SHORT:]):
-            found = json.loads(match[1])
+    with suppress(ValueError):
+        found = json.loads(match[1]) if match else None
     return found if isinstance(found, str) and len(found) <= _LONGEST_NAME and found.isprintable() else ""

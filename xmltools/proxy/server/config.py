@@ -17,6 +17,14 @@ from xmltools.proxy.bridge.settings import AUTO, can_be_written, checked
 _MIB = 1024 * 1024
 _RIGHT_URL = "a URL such as http://localhost:8000/v1"
 _SECONDS = ("connect_timeout", "first_byte_timeout", "idle_timeout", "keepalive")
+_WHOLE = {
+    "max_body": (1, math.inf, "a number of bytes from 1"),
+    "max_answer": (1, math.inf, "a number of bytes from 1"),
+    "max_streams": (0, math.inf, "a whole number from 0"),
+    "workers": (1, math.inf, "a whole number from 1"),
+    "port": (0, 65535, "a number from 0 (any that is free) through 65535"),
+}
+"""Whole numbers: the least, the most, and how that is said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,25 +92,25 @@ class ServeConfig:
             _check_url(self.upstream)
             if self.speed != 1:
                 raise XMLToolsError("speed: only the demo has one, not an upstream; leave it out")
-        for name in _SECONDS:
-            _check_number(name, getattr(self, name), above=True)
-        for name in ("speed", "grace"):
-            _check_number(name, getattr(self, name), above=False)
-        for name in ("max_body", "max_answer"):
-            if type(getattr(self, name)) is not int or getattr(self, name) < 1:
-                raise XMLToolsError(f"{name}: expected a number of bytes from 1, got {getattr(self, name)!r:.60}")
-        _check_count("max_streams", self.max_streams, least=0)
-        _check_count("workers", self.workers, least=1)
+        for name in (*_SECONDS, "speed", "grace"):
+            value, above = getattr(self, name), name in _SECONDS
+            is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+            if not is_number or value < 0 or (above and value == 0):
+                raise XMLToolsError(f"{name}: expected a number {'above' if above else 'from'} 0, got {value!r:.60}")
+        for name, (least, most, expected) in _WHOLE.items():
+            value = getattr(self, name)
+            if type(value) is not int or not least <= value <= most:
+                raise XMLToolsError(f"{name}: expected {expected}, got {value!r:.60}")
         if self.live and self.workers > 1:
             raise XMLToolsError(
                 "live: each process would show only its own requests; choose one worker, or leave it out"
             )
-        if type(self.port) is not int or not 0 <= self.port <= 65535:
-            raise XMLToolsError(
-                f"port: expected a number from 0 (any that is free) through 65535, got {self.port!r:.60}"
-            )
         for name in ("api_key", "upstream_key"):
-            _check_key(name, getattr(self, name))
+            key = getattr(self, name)  # what a header can carry, and nothing that ends it
+            if key is not None and not (key.isascii() and key.isprintable() and key.strip() == key and key):
+                raise XMLToolsError(
+                    f"{name}: expected printable ASCII without spaces around it; check where the key is read from"
+                )
         object.__setattr__(self, "hosts", tuple(map(_host, self.hosts)))
         object.__setattr__(self, "origins", tuple(map(_origin, self.origins)))
 
@@ -160,22 +168,3 @@ def _origin(given: str) -> str:
     if origin not in ("*", "null") and not is_origin:
         raise XMLToolsError(f"origins: expected an origin such as https://app.example, or *, got {given!r:.100}")
     return origin
-
-
-def _check_count(name: str, value: int, *, least: int) -> None:
-    if type(value) is not int or value < least:
-        raise XMLToolsError(f"{name}: expected a whole number from {least}, got {value!r:.60}")
-
-
-def _check_number(name: str, value: float, *, above: bool) -> None:
-    number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-    if not number or value < 0 or (above and value == 0):
-        raise XMLToolsError(f"{name}: expected a number {'above' if above else 'from'} 0, got {value!r:.60}")
-
-
-def _check_key(name: str, key: str | None) -> None:
-    # What a header can carry, and nothing that ends it.
-    if key is not None and not (key.isascii() and key.isprintable() and key.strip() == key and key):
-        raise XMLToolsError(
-            f"{name}: expected printable ASCII without spaces around it; check where the key is read from"
-        )

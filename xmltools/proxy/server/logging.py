@@ -13,7 +13,7 @@ import re
 import sys
 import time
 import uuid
-from collections.abc import Iterator, MutableMapping
+from collections.abc import MutableMapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -134,53 +134,47 @@ def log_request(record: Record) -> None:
     """Write the line of a request that has been answered."""
     level = _LEVELS.get(record.outcome, logging.INFO)
     if LOGGER.isEnabledFor(level):
-        LOGGER.log(level, "request", extra={"fields": dict(_fields(record))})
+        LOGGER.log(level, "request", extra={"fields": _fields(record)})
 
 
-def _fields(record: Record) -> Iterator[tuple[str, Any]]:
-    yield from (("id", record.id), ("method", record.method), ("route", record.route), ("status", record.status))
-    yield "outcome", record.outcome
-    if record.reason:
-        yield "reason", record.reason
-    yield "ms", _milliseconds(record.elapsed)
+def _fields(record: Record) -> dict[str, Any]:
+    """Return the fields of the line: those that are always there, and others that say something."""
+    fields = {name: getattr(record, name) for name in ("id", "method", "route", "status", "outcome")}
+    fields |= _told(record, "reason") | {"ms": _milliseconds(record.elapsed)}
     if record.model:
-        yield from (("model", record.model[:_LONGEST]), ("stream", record.stream))
-    if record.upstream_status:
-        yield "upstream_status", record.upstream_status
-    if record.error:
-        yield "error", record.error
+        fields |= {"model": record.model[:_LONGEST], "stream": record.stream}
+    fields |= _told(record, "upstream_status", "error")
     if record.ttft is not None:
-        yield "ttft_ms", _milliseconds(record.ttft)
-    if record.stats is not None:
-        yield "overhead_ms", _milliseconds(record.overhead)
-        yield from _reply_fields(record)
-
-
-def _reply_fields(record: Record) -> Iterator[tuple[str, Any]]:
-    assert record.stats is not None
-    stats = record.stats
-    yield "dialect", stats.dialect
-    yield "calls", len(stats.calls)
-    for name, counts in (("repairs", stats.repairs), ("errors", stats.errors)):
-        if counts:
-            yield name, ",".join(f"{code}:{number}" for code, number in sorted(counts.items()))
-    for name in ("retries", "failed", "invented", "foreign", "bad_arguments"):
-        if count := getattr(stats, name):
-            yield name, count
-    if stats.again:
-        yield "again", ",".join(stats.again)
-    if stats.unread:
-        yield "unread", stats.unread
+        fields["ttft_ms"] = _milliseconds(record.ttft)
+    if (stats := record.stats) is None:
+        return fields
+    fields |= {"overhead_ms": _milliseconds(record.overhead), "dialect": stats.dialect, "calls": len(stats.calls)}
+    fields |= _told(stats, "repairs", "errors", "retries", "failed", "invented", "foreign", "bad_arguments")
+    fields |= _told(stats, "again", "unread")
     if stats.finish_reasons:
-        yield "finish", ",".join(map(str, stats.finish_reasons))[:_LONGEST]
-    for name, key in (("input_tokens", "prompt_tokens"), ("output_tokens", "completion_tokens")):
-        number = (stats.usage or {}).get(key)
-        if isinstance(number, int):
-            yield name, number
+        fields["finish"] = ",".join(map(str, stats.finish_reasons))[:_LONGEST]
+    return fields | tokens_of(stats)
+
+
+def _told(of: Record | Stats, *names: str) -> dict[str, Any]:
+    """Return those of these fields that are not empty, lists and counts by code in one word."""
+    found = {name: value for name in names if (value := getattr(of, name))}
+    for name, value in found.items():
+        if isinstance(value, dict):
+            value = [f"{code}:{number}" for code, number in sorted(value.items())]
+        found[name] = ",".join(value) if isinstance(value, list) else value
+    return found
 
 
 def _milliseconds(seconds: float) -> float:
     return round(seconds * 1000, 1)
+
+
+def tokens_of(stats: Stats) -> dict[str, int]:
+    """Return the usage that the upstream told."""
+    usage = stats.usage or {}
+    names = {"input_tokens": "prompt_tokens", "output_tokens": "completion_tokens"}
+    return {name: usage[key] for name, key in names.items() if isinstance(usage.get(key), int)}
 
 
 def log_failure(record: Record, error: BaseException) -> None:
@@ -196,21 +190,19 @@ class PassedOver:
     """Says once for each name which fields and tools of requests nothing comes of here."""
 
     def __init__(self) -> None:
-        self._fields = Names()
-        self._types = Names()
+        self._known = {"field": Names(), "tool": Names()}
         self._told: set[tuple[str, str]] = set()
 
     def tell(self, stats: Stats, route: str) -> None:
         """Write a line for each field and each type of tool that has none yet: names, never values."""
-        for name in stats.ignored:
-            self._tell("field", self._fields.known(name), logging.INFO, "ignored", route)
-        for name in stats.left_out:
-            self._tell("tool", self._types.known(name), logging.WARNING, "left_out", route)
-
-    def _tell(self, kind: str, name: str, level: int, message: str, route: str) -> None:
-        if (kind, name) not in self._told:
-            self._told.add((kind, name))
-            LOGGER.log(level, message, extra={"fields": {kind: name, "route": route}})
+        for kind, names, level, message in (
+            ("field", stats.ignored, logging.INFO, "ignored"),
+            ("tool", stats.left_out, logging.WARNING, "left_out"),
+        ):
+            for name in {self._known[kind].known(each): None for each in names}:
+                if (kind, name) not in self._told:
+                    self._told.add((kind, name))
+                    LOGGER.log(level, message, extra={"fields": {kind: name, "route": route}})
 
 
 class _TextFormatter(logging.Formatter):

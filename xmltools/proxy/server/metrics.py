@@ -83,12 +83,13 @@ class Metrics:
         self._retries.inc(record.stats.retries)
         for outcome, number in Tally(map(_outcome, record.stats.calls)).items():
             self._calls.labels(model, outcome).inc(number)
-        if _is_lost(record.stats):
-            self._anomalies.labels("all_output_lost").inc()
-        if record.stats.invented:
-            self._anomalies.labels("invented_result").inc()
-        if record.stats.foreign:
-            self._anomalies.labels("foreign_call").inc()
+        anomalies = {
+            "all_output_lost": _is_lost(record.stats),
+            "invented_result": record.stats.invented,
+            "foreign_call": record.stats.foreign,
+        }
+        for kind in filter(anomalies.get, anomalies):
+            self._anomalies.labels(kind).inc()
         for name in record.stats.ignored:
             self._ignored.labels(self._fields.known(name)).inc()
         for name in record.stats.left_out:

@@ -98,8 +98,7 @@ class Passing(Relay):
             passed.take(piece)
             if self._tail is not None:
                 self._tail = (self._tail + piece[-4:])[-4:]
-        if fault := passed.fault():
-            self.failure = Refusal(fault.message, code="upstream_error", in_log=fault.cause)
+        self.failure = passed.fault()
 
     def _error(self, answered: Answered) -> Steps:
         body = yield from read_whole("the upstream's answer", MAX_ERROR)

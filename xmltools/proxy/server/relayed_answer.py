@@ -125,7 +125,8 @@ class RelayedAnswer:
             await asyncio.sleep(self._told + self._config.keepalive - time.monotonic())
             if time.monotonic() - self._told >= self._config.keepalive:
                 self._told = time.monotonic()
-                if not (self._writing.locked() or self._finished):
+                is_error = self._head is not None and not self._relay.begun  # it is written, and is no stream
+                if not (is_error or self._writing.locked() or self._finished):
                     self._relay.begun = True
                     await self._write(self._relay.keepalive)
 

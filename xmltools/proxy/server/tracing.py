@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from xmltools import __version__
-from xmltools.proxy.server.logging import Record
+from xmltools.proxy.server.logging import Record, tokens_of
 
 try:
-    from opentelemetry import context, propagate, trace
+    from opentelemetry import propagate, trace
 except ImportError:
     HAS_OPENTELEMETRY = False
 else:
@@ -28,7 +28,6 @@ _SAMPLING = {
     "seed": "gen_ai.request.seed",
     "n": "gen_ai.request.choice.count",
 }
-_USAGE = {"prompt_tokens": "gen_ai.usage.input_tokens", "completion_tokens": "gen_ai.usage.output_tokens"}
 
 
 def trace_headers(scope: MutableMapping[str, Any]) -> list[tuple[bytes, bytes]]:
@@ -49,49 +48,45 @@ def spanning(
         yield
         return
     given = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"] if name in _PASSED}
-    span = trace.get_tracer("xmltools", __version__).start_span(
+    attributes: dict[str, Any] = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": "openai",  # by the conventions: whoever speaks OpenAI's API, if no more is known
+        "server.address": server,
+        "gen_ai.request.model": record.model,
+        "gen_ai.request.stream": record.stream,
+    }
+    attributes |= {name: request[key] for key, name in _SAMPLING.items() if isinstance(request.get(key), (int, float))}
+    stops = request.get("stop")
+    if isinstance(stops, list) and all(isinstance(each, str) for each in stops):
+        attributes["gen_ai.request.stop_sequences"] = stops
+    with trace.get_tracer("xmltools", __version__).start_as_current_span(
         f"chat {record.model}" if record.model else "chat",
         context=propagate.extract(given),
         kind=trace.SpanKind.CLIENT,
-        attributes=dict(_request_attributes(record, request, server)),
-    )
-    token = context.attach(trace.set_span_in_context(span))
-    try:
-        yield
-    finally:
-        context.detach(token)
-        span.set_attributes(dict(_response_attributes(record)))
-        if record.outcome not in ("ok", "client_left"):
-            span.set_status(trace.StatusCode.ERROR)
-        span.end()
+        attributes=attributes,
+        record_exception=False,  # its message may have content
+        set_status_on_exception=False,
+    ) as span:
+        try:
+            yield
+        finally:
+            span.set_attributes(_response_attributes(record))
+            if record.outcome not in ("ok", "client_left"):
+                span.set_status(trace.StatusCode.ERROR)
 
 
-def _request_attributes(record: Record, request: Mapping[str, Any], server: str) -> Iterator[tuple[str, Any]]:
-    yield "gen_ai.operation.name", "chat"
-    yield "gen_ai.provider.name", "openai"  # by the conventions: whoever speaks OpenAI's API, if no more is known
-    yield "server.address", server
-    yield "gen_ai.request.model", record.model
-    yield "gen_ai.request.stream", record.stream
-    for key, name in _SAMPLING.items():
-        if isinstance(request.get(key), (int, float)):
-            yield name, request[key]
-    stops = request.get("stop")
-    if isinstance(stops, list) and all(isinstance(each, str) for each in stops):
-        yield "gen_ai.request.stop_sequences", stops
-
-
-def _response_attributes(record: Record) -> Iterator[tuple[str, Any]]:
+def _response_attributes(record: Record) -> dict[str, Any]:
+    attributes: dict[str, Any] = {}
     if record.ttft is not None:
-        yield "gen_ai.response.time_to_first_chunk", record.ttft
+        attributes["gen_ai.response.time_to_first_chunk"] = record.ttft
     if record.outcome != "ok":
-        yield "error.type", record.outcome
-    if record.stats is None:
-        return
-    stats = record.stats
-    yield "gen_ai.response.finish_reasons", [*stats.finish_reasons]
-    for key, name in _USAGE.items():
-        if isinstance((stats.usage or {}).get(key), int):
-            yield name, (stats.usage or {})[key]
-    yield "xmltools.calls", len(stats.calls)
-    yield "xmltools.diagnostics", sorted({*stats.repairs, *stats.errors})
-    yield "xmltools.retries", stats.retries
+        attributes["error.type"] = record.outcome
+    if (stats := record.stats) is not None:
+        attributes |= {f"gen_ai.usage.{name}": number for name, number in tokens_of(stats).items()}
+        attributes |= {
+            "gen_ai.response.finish_reasons": [*stats.finish_reasons],
+            "xmltools.calls": len(stats.calls),
+            "xmltools.diagnostics": sorted({*stats.repairs, *stats.errors}),
+            "xmltools.retries": stats.retries,
+        }
+    return attributes

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import httpx2
 
@@ -12,7 +13,20 @@ from xmltools.errors import XMLToolsError
 from xmltools.proxy.bridge import AddedFields, Api, Exchange, Refusal, Settings, UpstreamError
 from xmltools.proxy.bridge.exchange import estimate, open_exchange
 from xmltools.proxy.bridge.field_types import check_types
-from xmltools.proxy.bridge.relay import EVENTS, JSON, Ask, Head, Relay, Steps, Translation, read_whole, say
+from xmltools.proxy.bridge.relay import (
+    EVENTS,
+    JSON,
+    Answered,
+    Ask,
+    Given,
+    Head,
+    Relay,
+    Step,
+    Steps,
+    Translation,
+    read_whole,
+    say,
+)
 from xmltools.proxy.bridge.settings import checked
 
 _APIS: dict[str, Api] = {"/chat/completions": "chat", "/messages": "messages", "/responses": "responses"}
@@ -51,29 +65,52 @@ class Options:
             raise XMLToolsError(f"max_body: expected a number of bytes from 1, got {self.max_body!r:.40}")
 
 
-class Work:
-    """One request: its steps, and what they are in HTTP. `is_ours`: it asks a model. `plain` is set once the
-    request has been read, if it must be sent unchanged; there are no more steps then."""
+class Work(httpx2.SyncByteStream, httpx2.AsyncByteStream):
+    """One request: its steps, and what they are in HTTP. As a stream, it is the body of the response for the client.
+
+    `plain` is the request to send instead where it is not translated; there are no steps for the client then."""
 
     def __init__(self, request: httpx2.Request, options: Options) -> None:
         path = request.url.path
         found = _CALLED.search(path)
-        self._counts = path.endswith(_COUNT)
-        self.is_ours = request.method == "POST" and not _THREADS.search(path) and bool(found or self._counts)
         self._api: Api = _APIS[found[0]] if found is not None else "messages"
+        self._counts = path.endswith(_COUNT)
         self._request = request
         self._options = options
-        self.plain: httpx2.Request | None = None
+        is_ours = request.method == "POST" and not _THREADS.search(path) and (found or self._counts)
+        self.plain: httpx2.Request | None = None if is_ours else request
         self._relay: Relay | None = None
+        self._steps = self._all_steps()
+        self._response: httpx2.Response | None = None
+        self._lost: httpx2.HTTPError | None = None
 
-    @property
-    def failure(self) -> Refusal | None:
-        """Why the client gets no whole answer."""
-        return self._relay.failure if self._relay is not None else None
+    def resume(self, outcome: Any) -> Step | Given | None:
+        """Resume the steps with the outcome of the last one; return the next, None at the end. Bytes are never empty.
 
-    def steps(self) -> Steps:
-        """Say what to do, from the reading of the request to the last byte for the client."""
-        options = self._options
+        Raises what the inner transport raised, if the client has not been given anything before.
+        """
+        try:
+            if isinstance(outcome, httpx2.HTTPError):
+                self._lost = outcome
+                # Without the address, which the inner transport may name.
+                status = 504 if isinstance(outcome, httpx2.TimeoutException) else 502
+                outcome = UpstreamError(f"the upstream broke off ({type(outcome).__name__})", status)
+                step = self._steps.throw(outcome)
+            else:
+                step = self._steps.send(outcome)
+            while step == b"":
+                step = self._steps.send(None)
+        except StopIteration:
+            return None
+        is_told = self._relay is not None and self._relay.failure is outcome
+        if self._lost is not None and is_told and isinstance(step, Head):
+            raise self._lost
+        return step
+
+    def _all_steps(self) -> Steps:
+        if self.plain is not None:
+            return
+        options, came = self._options, self._request
         try:
             body = yield from read_whole("the request", options.max_body, 413)
             if self._counts:
@@ -86,47 +123,52 @@ class Work:
         if options.on_exchange is not None:
             options.on_exchange(exchange)
         if exchange.plain:
-            came, extensions = self._request, self._request.extensions
+            extensions = came.extensions
             self.plain = httpx2.Request(
                 came.method, came.url, headers=came.headers, content=body, extensions=extensions
             )
             return
-        upstream = self._request.url.netloc.decode("ascii")
-        relay = Translation(
-            self._api, exchange, added=options.added, upstream=upstream, most=options.max_body, follows=True
-        )
-        self._relay = relay
+        given: dict[str, Any] = {"upstream": came.url.netloc.decode("ascii"), "most": options.max_body}
+        self._relay = relay = Translation(self._api, exchange, added=options.added, follows=True, **given)
         yield from relay.steps()
 
     def request(self, ask: Ask) -> httpx2.Request:
         """Return the request for the upstream."""
-        url, extensions = self._upstream_url(), self._request.extensions
-        headers = _request_headers(self._request.headers, self._api, streams=ask.streams)
-        return httpx2.Request("POST", url, headers=headers, content=ask.body, extensions=extensions)
-
-    def _upstream_url(self) -> httpx2.URL:
         url = self._request.url
         raw, _, query = url.raw_path.partition(b"?")
         path = self._options.upstream_path or _CALLED.sub("/chat/completions", raw.decode("ascii"))
         # What Anthropic's clients ask after the question mark is not for a server of chat completions.
         kept = b"?" + query if query and self._api != "messages" else b""
-        return url.copy_with(raw_path=path.encode("ascii") + kept)
+        url = url.copy_with(raw_path=path.encode("ascii") + kept)
+        headers = _request_headers(self._request.headers, self._api, streams=ask.streams)
+        return httpx2.Request("POST", url, headers=headers, content=ask.body, extensions=self._request.extensions)
 
-    def headers(self, head: Head, answer: httpx2.Response | None) -> httpx2.Headers:
-        """Return the headers for the client, which gets another body than that of the upstream's answer."""
-        written = _without(answer.headers if answer is not None else httpx2.Headers(), (*_OF_A_BODY, *_OF_A_CONNECTION))
-        written["content-type"] = head.content_type
+    def answered(self, response: httpx2.Response) -> Answered:
+        """Note the upstream's answer; return it as the outcome of a step."""
+        self._response = response
+        return Answered(response.status_code, response.headers.get("content-type", ""))
+
+    def response(self, head: Step | Given | None) -> httpx2.Response:
+        """Return the response for the client, made of what came first, with another body than the upstream's."""
+        assert isinstance(head, Head)
+        came = self._response.headers if self._response is not None else httpx2.Headers()
+        headers = _without(came, (*_OF_A_BODY, *_OF_A_CONNECTION))
+        headers["content-type"] = head.content_type
         if head.length is not None:
-            written["content-length"] = str(head.length)
-        if self._api == "messages" and "x-request-id" in written:
-            written.setdefault("request-id", written["x-request-id"])
-        return written
+            headers["content-length"] = str(head.length)
+        if self._api == "messages" and "x-request-id" in headers:
+            headers.setdefault("request-id", headers["x-request-id"])
+        return httpx2.Response(head.status, headers=headers, stream=self)
 
+    def close(self) -> None:
+        """Close the upstream's answer."""
+        if self._response is not None:
+            self._response.close()
 
-def reason(error: httpx2.HTTPError) -> UpstreamError:
-    """Return an error for the client: without the address, which the inner transport may name."""
-    status = 504 if isinstance(error, httpx2.TimeoutException) else 502
-    return UpstreamError(f"the upstream broke off ({type(error).__name__})", status)
+    async def aclose(self) -> None:
+        """Close the upstream's answer."""
+        if self._response is not None:
+            await self._response.aclose()
 
 
 # Headers of requests and responses whose bodies are written anew
@@ -135,21 +177,14 @@ def reason(error: httpx2.HTTPError) -> UpstreamError:
 def _request_headers(came: httpx2.Headers, api: Api, *, streams: bool) -> httpx2.Headers:
     """Return the headers for the upstream of a request that came from a client of an API."""
     headers = _without(came, _OF_A_BODY)
-    if api == "messages":
-        _translate_credentials(headers)
+    if api == "messages":  # who asks is said as OpenAI's servers expect it, without what only Anthropic's understand
+        if "x-api-key" in headers:
+            headers.setdefault("authorization", f"Bearer {headers['x-api-key']}")
+        headers = _without(headers, tuple(name for name in headers if _ANTHROPIC.fullmatch(name)))
     headers["accept"] = EVENTS if streams else JSON
     headers["accept-encoding"] = "identity"
     headers["content-type"] = JSON
     return headers
-
-
-def _translate_credentials(headers: httpx2.Headers) -> None:
-    """Say who asks as OpenAI's servers expect it, and drop what only Anthropic's understand."""
-    key = headers.get("x-api-key")
-    if key is not None:
-        headers.setdefault("authorization", f"Bearer {key}")
-    for name in [name for name in headers if _ANTHROPIC.fullmatch(name)]:
-        del headers[name]
 
 
 def _without(headers: httpx2.Headers, names: tuple[str, ...]) -> httpx2.Headers:

@@ -9,8 +9,8 @@ import httpx2
 
 from xmltools.errors import XMLToolsError
 from xmltools.proxy.bridge import Exchange, Settings
-from xmltools.proxy.bridge.relay import Answered, Ask, Given, Head, Step, Take
-from xmltools.proxy.transport.steps import Options, Work, reason
+from xmltools.proxy.bridge.relay import Answered, Ask, Given, Step, Take
+from xmltools.proxy.transport.steps import Options, Work
 
 MAX_BODY = 64 * 1024 * 1024
 """Bytes of a request, and of an answer that does not stream, unless the host says otherwise."""
@@ -20,7 +20,7 @@ _Inner = TypeVar("_Inner", httpx2.BaseTransport, httpx2.AsyncBaseTransport)
 
 
 class _Transport(Generic[_Inner]):
-    """What the two have in common: their options, and which requests are translated."""
+    """What the two have in common: their options, and whose requests they take."""
 
     _make_inner: type[_Inner]
     _base: type[_Inner]
@@ -43,13 +43,11 @@ class _Transport(Generic[_Inner]):
                 f"got {type(inner).__name__}"
             )
 
-    def _work(self, request: object) -> Work:
-        """Return what is to be done for a request.
-
-        Raises XMLToolsError for a request of another library: `httpx` takes any transport, and fails later.
-        """
+    def _checked(self, request: object) -> httpx2.Request:
+        """Return a request. Raises XMLToolsError for one of another library: `httpx` takes any transport, and fails
+        later."""
         if isinstance(request, httpx2.Request):
-            return Work(request, self._options)
+            return request
         name, library = type(self).__name__, type(request).__module__.partition(".")[0]
         raise XMLToolsError(
             f"{name} is for httpx2.{self._client}, and this is a client of {library}; "
@@ -83,15 +81,12 @@ class XMLToolsTransport(_Transport[httpx2.BaseTransport], httpx2.BaseTransport):
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request, translated if it is one for a model. Raises what the inner transport raises, and
         XMLToolsError where the client is none of httpx2."""
-        work = self._work(request)
-        if not work.is_ours:
-            return self._inner.handle_request(request)
-        body = _Body(self._inner, request, work)
+        work = _Work(self._inner, self._checked(request), self._options)
         try:
-            head = body.advance()
-            return self._inner.handle_request(work.plain) if work.plain is not None else body.response(head)
+            head = work.advance()
+            return self._inner.handle_request(work.plain) if work.plain is not None else work.response(head)
         except BaseException:
-            body.close()
+            work.close()
             raise
 
     def close(self) -> None:
@@ -109,16 +104,12 @@ class AsyncXMLToolsTransport(_Transport[httpx2.AsyncBaseTransport], httpx2.Async
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request, translated if it is one for a model. Raises what the inner transport raises, and
         XMLToolsError where the client is none of httpx2."""
-        work = self._work(request)
-        if not work.is_ours:
-            return await self._inner.handle_async_request(request)
-        body = _AsyncBody(self._inner, request, work)
+        work = _AsyncWork(self._inner, self._checked(request), self._options)
         try:
-            head = await body.advance()
-            plain = work.plain
-            return await self._inner.handle_async_request(plain) if plain is not None else body.response(head)
+            head, plain = await work.advance(), work.plain
+            return await self._inner.handle_async_request(plain) if plain is not None else work.response(head)
         except BaseException:
-            await body.aclose()
+            await work.aclose()
             raise
 
     async def aclose(self) -> None:
@@ -126,108 +117,62 @@ class AsyncXMLToolsTransport(_Transport[httpx2.AsyncBaseTransport], httpx2.Async
         await self._inner.aclose()
 
 
-class _Driver(httpx2.SyncByteStream, httpx2.AsyncByteStream):
-    """What the synchronous and the asynchronous body share."""
+class _Work(Work):
+    """Carries out the steps of a request synchronously."""
 
-    def __init__(self, work: Work) -> None:
-        self._work = work
-        self._steps = work.steps()
-        self._response: httpx2.Response | None = None
-        self._lost: httpx2.HTTPError | None = None
-
-    def _resume(self, outcome: Any) -> Step | Given | None:
-        """Resume the steps with the outcome of the last one; return the next, None at the end. Bytes are never empty.
-
-        Raises what the inner transport raised, if the client has not been given anything before.
-        """
-        try:
-            if isinstance(outcome, httpx2.HTTPError):
-                self._lost, outcome = outcome, reason(outcome)
-                step = self._steps.throw(outcome)
-            else:
-                step = self._steps.send(outcome)
-            while step == b"":
-                step = self._steps.send(None)
-        except StopIteration:
-            return None
-        if self._lost is not None and self._work.failure is outcome and isinstance(step, Head):
-            raise self._lost
-        return step
-
-    def _answered(self, response: httpx2.Response) -> Answered:
-        self._response = response
-        return Answered(response.status_code, response.headers.get("content-type", ""))
-
-    def response(self, head: Step | Given | None) -> httpx2.Response:
-        """Return the response for the client, made of what came first."""
-        assert isinstance(head, Head)
-        return httpx2.Response(head.status, headers=self._work.headers(head, self._response), stream=self)
-
-
-class _Body(_Driver):
-    """Carries out the steps of a request. As a stream, it is the body of the response for the client."""
-
-    def __init__(self, inner: httpx2.BaseTransport, request: httpx2.Request, work: Work) -> None:
-        super().__init__(work)
+    def __init__(self, inner: httpx2.BaseTransport, request: httpx2.Request, options: Options) -> None:
+        super().__init__(request, options)
         assert isinstance(request.stream, httpx2.SyncByteStream)
         self._inner = inner
         self._chunks = iter(request.stream)
 
     def advance(self) -> Step | Given | None:
         """Carry out steps until there is something for the client; return that, None at the end."""
-        step = self._resume(None)
+        step = self.resume(None)
         while isinstance(step, (Ask, Take)):
             try:
                 outcome: Any = self._send(step) if isinstance(step, Ask) else next(self._chunks, None)
             except httpx2.HTTPError as error:
                 outcome = error
-            step = self._resume(outcome)
+            step = self.resume(outcome)
         return step
 
     def _send(self, ask: Ask) -> Answered:
         self.close()
-        response = self._inner.handle_request(self._work.request(ask))
+        response = self._inner.handle_request(self.request(ask))
         self._chunks = response.iter_bytes()
-        return self._answered(response)
+        return self.answered(response)
 
     def __iter__(self) -> Iterator[bytes]:
         while isinstance(data := self.advance(), bytes):
             yield data
 
-    def close(self) -> None:
-        if self._response is not None:
-            self._response.close()
 
+class _AsyncWork(Work):
+    """`_Work`, but waiting for the inner transport is left to the event loop."""
 
-class _AsyncBody(_Driver):
-    """`_Body`, but waiting for the inner transport is left to the event loop."""
-
-    def __init__(self, inner: httpx2.AsyncBaseTransport, request: httpx2.Request, work: Work) -> None:
-        super().__init__(work)
+    def __init__(self, inner: httpx2.AsyncBaseTransport, request: httpx2.Request, options: Options) -> None:
+        super().__init__(request, options)
         assert isinstance(request.stream, httpx2.AsyncByteStream)
         self._inner = inner
         self._chunks = aiter(request.stream)
 
     async def advance(self) -> Step | Given | None:
-        step = self._resume(None)
+        step = self.resume(None)
         while isinstance(step, (Ask, Take)):
             try:
                 outcome: Any = await (self._send(step) if isinstance(step, Ask) else anext(self._chunks, None))
             except httpx2.HTTPError as error:
                 outcome = error
-            step = self._resume(outcome)
+            step = self.resume(outcome)
         return step
 
     async def _send(self, ask: Ask) -> Answered:
         await self.aclose()
-        response = await self._inner.handle_async_request(self._work.request(ask))
+        response = await self._inner.handle_async_request(self.request(ask))
         self._chunks = response.aiter_bytes()
-        return self._answered(response)
+        return self.answered(response)
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         while isinstance(data := await self.advance(), bytes):
             yield data
-
-    async def aclose(self) -> None:
-        if self._response is not None:
-            await self._response.aclose()
