@@ -168,6 +168,8 @@ class ResultForm:
     one more."""
     each_end: str = ""
     """What stands after each. In what a result says, these marks are made harmless."""
+    older: str = ""
+    """The marks that templates of older models of the dialect have, one after the other: they are made harmless too."""
     between: str = "\n"
     """What stands between two results."""
     is_headed: bool = False

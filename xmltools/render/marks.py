@@ -29,6 +29,9 @@ _TURNS = (
     *("<beginning_of_sentence>", "<end_of_sentence>"),  # MiniMax-Text-01
     *("<start_function_response>", "<end_function_response>", "<end_function_call>"),  # FunctionGemma
     *("<start_function_declaration>", "<end_function_declaration>"),
+    # Around results, in the templates of many models: of these too whose dialect is not known, or is written otherwise.
+    *("<tool_response>", "</tool_response>", "<function_results>", "</function_results>"),
+    *("<tool_output ", "</tool_output>"),  # Muse
 )
 """Tokens with which chat templates begin and end turns, beside those that dialects name, and those of `_TOKEN`."""
 _COMMENTS = ("<!--",)
@@ -206,7 +209,7 @@ def _marks(dialect: Dialect, thoughts: bool) -> Iterator[tuple[str, str]]:
     writing = dialect.written.writing if dialect.written else None
     if writing is not None:
         result, tools = writing.result, writing.tools
-        frames = (result.start, result.end, result.each_start, result.each_end, tools.start, tools.end)
+        frames = (result.start, result.end, result.each_start, result.each_end, result.older, tools.start, tools.end)
         for frame in (*frames, tools.each_start, tools.each_end, _ELEMENTS if tools.form == "elements" else ""):
             yield from map(_opener, _FRAME_TAG.findall(frame))
         yield from map(_token, _plain_frames(result))
@@ -271,6 +274,17 @@ def marks_beside(
         return marks_for(dialect, thoughts=thoughts, names=None, closers=closers)
     names = {name for tool in tools for name in (tool.name, *tool.shape.properties)}
     return marks_for(dialect, thoughts=thoughts, names=tuple(sorted(names)), closers=closers)
+
+
+@lru_cache(maxsize=64)
+def marks_in_calls(dialect: Dialect) -> Marks:
+    """Return the marks that nothing in a call may hold where a chat template writes it as it is: what ends the call, a
+    value or reasoning, and what begins another argument, too."""
+    pairs = dialect.pairs
+    own = [dialect.closer, *(f"</{tag}>" for tag in dialect.reasoning)]
+    own += (pairs.key, pairs.key_end, pairs.value, pairs.value_end, *pairs.ends) if pairs is not None else ()
+    inside = map(_opener, (mark for mark in own if len(mark) > 3 and mark[0] in "<["))  # others are punctuation
+    return Marks(chain(_marks(dialect, thoughts=True), inside))
 
 
 COMMON = marks_for(FORGE)

@@ -19,6 +19,7 @@ from xmltools.models import Conversation, Message, Part, Reasoning, Text, ToolCa
 from xmltools.proxy.bridge.added_fields import SPECIAL_TOKENS
 from xmltools.proxy.bridge.client_errors import Refusal
 from xmltools.proxy.bridge.dialect_ids import DialectIds
+from xmltools.proxy.bridge.plain_data import PlainData, plain
 from xmltools.proxy.bridge.requests.incoming import Incoming
 from xmltools.proxy.bridge.result_marks import begins_result
 from xmltools.proxy.bridge.settings import Settings
@@ -53,9 +54,19 @@ def upstream_messages(incoming: Incoming, tools: list[Tool], settings: Settings)
     """
     conversation = incoming.conversation.with_messages(map(_with_breaks, incoming.conversation))
     conversation = conversation.with_messages(map(_with_names, conversation))
+    data = PlainData(incoming.tools, named(settings.dialect))
+    conversation = conversation.with_messages(map(data.named, conversation))
+    if settings.escape_users:
+        conversation = conversation.with_messages(
+            data.said(each) if each.role == "user" else each for each in conversation
+        )
     if settings.prompt == "upstream":
         ids = DialectIds.of(settings, conversation)
         conversation = ids.written if ids is not None else conversation
+        try:
+            conversation = conversation.with_messages(map(data.remembered, conversation))
+        except XMLToolsError as error:
+            raise Refusal(f"{incoming.said_in}: {error}", param=incoming.said_in) from None
         messages = [_without_reasoning(each) for each in _with_orphans_told(in_order_of_calls(conversation))]
         # An engine that is asked for `required` makes the model write JSON that is in no dialect, or refuses it.
         is_required = bool(tools) and incoming.choice.mode == "required"
@@ -196,18 +207,10 @@ def _with_plain_arguments(part: Part, tools: Mapping[str, Tool]) -> Part:
     if not isinstance(part, ToolCall):
         return part
     refuse_foreign(part.arguments, f"the call of {part.name!r:.80}")
-    tool, arguments = tools.get(part.name), _plain(part.arguments)
+    tool, arguments = tools.get(part.name), plain(part.arguments, turn_marks())
     if arguments == part.arguments or (tool is not None and find_problems(arguments, tool.shape)):
         return part
     return part.model_copy(update={"arguments": arguments})
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, str):
-        return turn_marks().neutral(value)
-    if isinstance(value, dict):
-        return {_plain(key): _plain(each) for key, each in value.items()}
-    return [_plain(each) for each in value] if isinstance(value, list) else value
 
 
 def _written_as_turns(conversation: Conversation, settings: Settings) -> Conversation:
@@ -304,7 +307,8 @@ def upstream_body(
     is_asked_not_to_read = False
     if settings.prompt == "upstream":
         deferred = incoming.deferred(tools)
-        body["tools"] = [_definition(tool) for tool in tools if tool not in deferred]
+        data = PlainData(incoming.tools, named(settings.dialect))
+        body["tools"] = [data.definition(tool) for tool in tools if tool not in deferred]
         is_asked_not_to_read = settings.upstream_tool_choice == "none"
         if is_asked_not_to_read:
             body["tool_choice"] = "none"
@@ -313,11 +317,6 @@ def upstream_body(
     if settings.engine is not None:
         body.update(_grammar(incoming, tools, settings.engine, settings.dialect))
     return body
-
-
-def _definition(tool: Tool) -> dict[str, Any]:
-    function = {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
-    return {"type": "function", "function": function}
 
 
 def _grammar(incoming: Incoming, tools: list[Tool], engine: str, dialect: str) -> dict[str, Any]:
