@@ -26,6 +26,7 @@ from xmltools.transport import AsyncXMLToolsTransport, XMLToolsTransport
 httpx2 = pytest.importorskip("httpx2")
 openai = pytest.importorskip("openai")
 
+Key = tuple[Settings, str]
 CASE = "x-title"
 """A header that goes on to the upstream: here the number of the case."""
 in_each_file = pytest.mark.parametrize("file", FILES, ids=[f"{each.parent.name}/{each.stem}" for each in FILES])
@@ -58,21 +59,21 @@ class Upstream:
 
 
 class House:
-    """Servers with the settings that cases have, each below a path of its own."""
+    """Servers with the settings that cases have, each below a path of its own. A case that sends reasoning back has one
+    of its own, which does not know from another case that the model reasons."""
 
     def __init__(self, upstream: str) -> None:
         self._upstream = upstream
-        self._paths: dict[Settings, int] = {}
+        self._paths: dict[Key, int] = {}
         self._apps: list[Any] = []
         self._sender = Connections(upstream, 10)
 
-    def path(self, settings: Settings) -> str:
-        if settings not in self._paths:
-            self._paths[settings] = len(self._apps)
-            self._apps.append(
-                create_app(ServeConfig(upstream=f"{self._upstream}/v1", settings=settings), sender=self._sender)
-            )
-        return f"/{self._paths[settings]}"
+    def path(self, key: Key) -> str:
+        if key not in self._paths:
+            self._paths[key] = len(self._apps)
+            config = ServeConfig(upstream=f"{self._upstream}/v1", settings=key[0])
+            self._apps.append(create_app(config, sender=self._sender))
+        return f"/{self._paths[key]}"
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "lifespan":
@@ -107,14 +108,16 @@ class World:
 
     def __init__(self, upstream: Upstream, behind: str, house: House, url: str) -> None:
         self.upstream, self._behind, self._house, self._url = upstream, behind, house, url
-        self._clients: dict[Settings | None, Any] = {None: httpx2.Client(timeout=60)}
+        self._clients: dict[Key | None, Any] = {None: httpx2.Client(timeout=60)}
 
-    def way(self, name: str, settings: Settings) -> tuple[str, Any]:
+    def way(self, name: str, case: dict[str, Any]) -> tuple[str, Any]:
+        settings = settings_of(case)
+        key = settings, case["name"] if re.search('"(reasoning|thinking)', json.dumps(case["request"])) else ""
         if name == "server":
-            return self._url + self._house.path(settings), self._clients[None]
-        if settings not in self._clients:
-            self._clients[settings] = httpx2.Client(transport=XMLToolsTransport(settings=settings), timeout=60)
-        return self._behind, self._clients[settings] if name == "transport" else Async(settings)
+            return self._url + self._house.path(key), self._clients[None]
+        if key not in self._clients:
+            self._clients[key] = httpx2.Client(transport=XMLToolsTransport(settings=settings), timeout=60)
+        return self._behind, self._clients[key] if name == "transport" else Async(settings)
 
     def close(self) -> None:
         for each in self._clients.values():
@@ -155,7 +158,7 @@ def test_it_is_so_over_sockets_too(file: Path, way: str, world: World) -> None:
     world.upstream.got.clear()
 
     def found(number: int, case: dict[str, Any]) -> dict[str, Any]:
-        url, client = world.way(way, settings_of(case))
+        url, client = world.way(way, case)
         response = client.post(url + PATHS[case["api"]], json=case["request"], headers={CASE: str(number)})
         gets = normal(world.upstream.got.get(number, []))
         assert gets == [turn["gets"] for turn in case["turns"]], case["name"]
@@ -189,7 +192,7 @@ def test_the_official_clients_read_it(file: Path, way: str, world: World) -> Non
     world.upstream.cases = cases
     world.upstream.got.clear()
     for number, case in enumerate(cases):
-        url, http = world.way(way, settings_of(case))
+        url, http = world.way(way, case)
         said = _asked(case, url, http, {CASE: str(number)})
         if "events" in case:
             sent = [each for after in case["events"] for each in after if each != "[DONE]"]

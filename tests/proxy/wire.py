@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from xmltools.proxy.bridge import AddedFields, Exchange, Refusal, Settings
+from xmltools.proxy.bridge import Exchange, Refusal, Settings
 from xmltools.proxy.bridge.relay import Answered, Ask, Head, Take, Translation
 from xmltools.proxy.bridge.stats import Stats
 
@@ -175,7 +175,7 @@ def as_it_is(case: dict[str, Any], recut: Callable[[list[bytes]], list[bytes]] =
         return {"status": refusal.status, "turns": [], "param": refusal.param, "body": refusal.body(api)}
     if exchange.plain:
         return {"status": 200, "turns": [{"gets": exchange.request, "answer": turns[0]["answer"]}], "plain": True}
-    relay = Translation(api, exchange, added=AddedFields(), most=1 << 26)
+    relay = Translation(api, exchange, most=1 << 26)
     steps, outcome, asked, status = relay.steps(), None, -1, 0
     pieces: Iterator[bytes] = iter(())
     given: list[bytes] = [b""]

@@ -10,7 +10,7 @@ must say whether it was:
   of the fence line that opens a fence without an end, and of those after it: it is written `&#96;` or `&#126;`. What
   stands there already gets one `amp;` more, also in text that nothing follows.
 - Reasoning: the `&` of such an `&lt;/think>` likewise, but a `<` only if the reasoning holds tags of all elements that
-  it could stand in; and the lines of a fence that has no end.
+  it could stand in, or need not be exact; and the lines of a fence that has no end.
 - Both: the first character of a token with which a chat template begins or ends a turn, `<|im_end|>` or `[INST]`, is a
   reference, and an ampersand before such a reference gets one `amp;` more.
 - Text of users and tools: a first line `Tool: …` that would be the header of a result, after any number of spaces,
@@ -134,10 +134,12 @@ def write_bracketed(text: str) -> str | None:
     return written if text and fits else None
 
 
-def write_reasoning(text: str) -> str:
-    """Return reasoning in the first element of the dialect whose tags it does not hold."""
+def write_reasoning(text: str, *, exact: bool = True) -> str:
+    """Return reasoning in the first element of the dialect whose tags it does not hold; if it need not be `exact`, in
+    the first, which is the one that chat templates know."""
     text = turn_marks().hide(_hide_fence(_THOUGHT_LEVELS.hide(text), sections=False))
-    tag = next((tag for tag in FORGE.reasoning if not _tags_of(tag).search(text)), None)
+    free = (tag for tag in FORGE.reasoning if not _tags_of(tag).search(text))
+    tag = next(free, None) if exact else None
     if tag is None:
         tag = FORGE.reasoning[0]
         text = _tags_of(tag).sub("&lt;", text)

@@ -46,10 +46,10 @@ def inline(
     """Write a conversation so that a model can read it which knows neither tool calls nor the role of tools.
 
     Takes the conversation, the tools whose schemas decide how calls are written, the role that results get, whether
-    reasoning is written or left out, whether calls of other tools are `exact`, whether calls name their server also
-    where that is the one of all tools (`local`, if there are none), as Forge's do, and whether reasoning stands in
-    square brackets. Returns a conversation with as many messages, each of them plain; `extra` is kept, and notes the
-    ids in `extra["xmltools"]`.
+    reasoning is written or left out, whether calls of other tools and tags in reasoning are `exact`, whether calls name
+    their server also where that is the one of all tools (`local`, if there are none), as Forge's do, and whether
+    reasoning stands in square brackets. Returns a conversation with as many messages, each of them plain; `extra` is
+    kept, and notes the ids in `extra["xmltools"]`.
 
     - Messages of the system stay as they are. So do those of users, but for a text that `extract` would take for
       results.
@@ -167,7 +167,9 @@ class _Writer:
         if isinstance(part, Text):
             return hide_tags(part.text, is_followed=is_followed)
         if isinstance(part, Reasoning):
-            return (write_bracketed(part.text) if self._brackets else None) or write_reasoning(part.text)
+            return (write_bracketed(part.text) if self._brackets else None) or write_reasoning(
+                part.text, exact=self._exact
+            )
         assert isinstance(part, ToolCall)
         return self._call(part)
 

@@ -1,47 +1,50 @@
-"""A field that is added to requests, and the upstreams that refuse it, since they take no fields that are not known."""
+"""What we add to requests, and what is known of the upstream that gets them: some refuse fields that they do not know,
+some refuse reasoning that is sent back to them, and some refuse a history without it."""
 
 from __future__ import annotations
 
 import logging
-from typing import Any
-
-from xmltools.proxy.bridge.client_errors import Refusal
-from xmltools.proxy.bridge.json_bodies import encoded, parse_object
+import re
+from dataclasses import dataclass, field
+from functools import lru_cache
 
 SPECIAL_TOKENS = "skip_special_tokens"
 """False asks an engine to leave special tokens in the text, since calls may be spelled with them."""
+REASONING = ("reasoning_content", "reasoning")
+"""The fields that chat completions have for reasoning, the one of most servers first."""
+_NAMES = {name: re.compile(rf"\b{name}\b".encode()) for name in (SPECIAL_TOKENS, *REASONING)}
 _STATUSES = (400, 422)
+_MOST_MODELS = 1_000
+_LONGEST_NAME = 200
 _LOG = logging.getLogger("xmltools.serve")
-_NAME = SPECIAL_TOKENS.encode()
+
+
+@dataclass(slots=True)
+class Taken:
+    """What one model of an upstream takes. `refused`: the names of fields that it does not. `thinks_in`: the field in
+    which its reasoning was found, "" for its text, None as long as it has not reasoned."""
+
+    refused: set[str] = field(default_factory=set)
+    thinks_in: str | None = None
+
+    def refuse(self, names: set[str]) -> None:
+        """Remember fields without which a request was answered."""
+        for name in names - self.refused:
+            _LOG.warning("the upstream refuses a field, which is left out", extra={"fields": {"field": name}})
+        self.refused |= names
 
 
 class AddedFields:
-    """Knows which upstreams refuse the added field, once one has. It is left out of what they get after that."""
+    """Remembers what one upstream takes. All exchanges with it share this."""
 
     def __init__(self) -> None:
-        self._refused: set[str] = set()
+        self._of = lru_cache(maxsize=_MOST_MODELS)(lambda model: Taken())
 
-    def for_upstream(self, upstream: str, body: bytes) -> bytes:
-        """Return the body of a request as this upstream takes it."""
-        return _split(body)[1] if upstream in self._refused and _NAME in body else body
-
-    def is_refused(self, upstream: str, body: bytes, status: int, answer: bytes) -> bool:
-        """Return whether an upstream refused a request for the added field: then it is to be sent again. `status` and
-        `answer` are what it said to the request with this body."""
-        if status not in _STATUSES or _NAME not in answer or _NAME not in body or not _split(body)[0]:
-            return False
-        self._refused.add(upstream)
-        _LOG.warning("the upstream refuses a field, which is left out", extra={"fields": {"field": SPECIAL_TOKENS}})
-        return True
+    def of(self, model: str) -> Taken:
+        """Return what is known of a model, which may be changed."""
+        return self._of(model[:_LONGEST_NAME])
 
 
-def _split(body: bytes) -> tuple[bool, bytes]:
-    """Return whether a body has the field as it is added, and the body without it."""
-    try:
-        fields: dict[str, Any] = parse_object(body)
-    except Refusal:
-        return False, body
-    if fields.get(SPECIAL_TOKENS) is not False:
-        return False, body
-    del fields[SPECIAL_TOKENS]
-    return True, encoded(fields)
+def refused_in(status: int, said: bytes) -> list[str]:
+    """Return which of these fields an upstream names in an error."""
+    return [name for name, pattern in _NAMES.items() if pattern.search(said)] if status in _STATUSES else []

@@ -17,6 +17,7 @@ from xmltools.errors import CallError, Code, XMLToolsError
 from xmltools.formats import load
 from xmltools.models.events import CallCompleted, CallFailed, Event
 from xmltools.models.finish_reasons import CUT_OFF, our_reason
+from xmltools.proxy.bridge.added_fields import REASONING, SPECIAL_TOKENS, AddedFields, refused_in
 from xmltools.proxy.bridge.after_failed_call import failure_in_words
 from xmltools.proxy.bridge.client_errors import NO_COMPLETION, Api, Refusal, error_in_answer, is_error
 from xmltools.proxy.bridge.dialect_ids import DialectIds
@@ -40,8 +41,8 @@ class Exchange:
 
     Takes the API ("chat": OpenAI's chat completions, "messages": Anthropic's, "responses": OpenAI's Responses), the
     body as JSON, or what `read_request` has made of it, and the settings; `id` and `created` (seconds since 1970) for
-    the response are made if not given; `request_id` stands in Anthropic's errors. Raises Refusal for a request that
-    can't be honoured.
+    the response are made if not given; `request_id` stands in Anthropic's errors; `added` is what is known of the
+    upstream, and is shared by all exchanges with it. Raises Refusal for a request that can't be honoured.
 
     `request` is the body for the upstream's chat completions; while `plain`, it is the client's own, and the answer is
     to be passed on untouched. Without `streams`, give the upstream's completion to `answer`. Else give each of its
@@ -63,6 +64,7 @@ class Exchange:
         id: str | None = None,
         created: int | None = None,
         request_id: str | None = None,
+        added: AddedFields | None = None,
     ) -> None:
         if not isinstance(body, (Mapping, Incoming)):
             raise Refusal(f"the body of a request is a JSON object, not {type(body).__name__}")
@@ -87,6 +89,7 @@ class Exchange:
         self._counted = False  # whether this turn's tokens are known
         self._behind = 0  # pieces that the model has said after the end of its reply
         self._worded = False  # whether thoughts came as plain text
+        self._heard_in = ""  # the field in which they came
         self.continued = ""
         """The beginning of a block that this turn's reply may continue."""
         self.failure = ""
@@ -101,17 +104,43 @@ class Exchange:
         self._encoder = make_encoder(
             api, self._incoming, self._tools, identity, created or int(time.time()), request_id
         )
+        self._taken = (added or AddedFields()).of(self._incoming.model)
+        self._left_out = set(self._taken.refused)
+        self._place = self._taken.thinks_in  # where reasoning is sent back
         self._messages: list[dict[str, Any]] = []
         if self.plain and isinstance(body, Mapping):
             self.request = dict(body)
         else:
-            self._messages = upstream_messages(self._incoming, self._tools, self._settings)
-            self.request = self._body()
+            self._write()
         self._readers = [self._reader(index) for index in range(self._incoming.choices)]
+
+    def _write(self) -> None:
+        place = None if self._place in self._left_out else self._place
+        self._messages = upstream_messages(self._incoming, self._tools, self._settings, place)
+        self.request = self._body()
 
     def _body(self) -> dict[str, Any]:
         messages = merged([*self._messages, *self._retry.messages])
-        return upstream_body(self._incoming, self._tools, self._settings, messages)
+        body = upstream_body(self._incoming, self._tools, self._settings, messages)
+        if SPECIAL_TOKENS in self._left_out and body.get(SPECIAL_TOKENS) is False:
+            del body[SPECIAL_TOKENS]
+        return body
+
+    def mend(self, status: int, said: bytes) -> bool:
+        """Take the upstream's refusal of `request`. Returns whether that is to be sent once more: it is without a field
+        that the refusal names, or with the reasoning that it misses."""
+        before = self.request
+        for name in refused_in(status, said):
+            if name in (SPECIAL_TOKENS, self._place):
+                self._left_out.add(name)
+            elif self._place not in REASONING and name not in self._left_out:
+                self._place = name
+        self._write()
+        return self.request != before
+
+    def accepted(self) -> None:
+        """Say that the upstream answers `request`: what is not in it is left out from now on."""
+        self._taken.refuse(self._left_out)
 
     def _reader(self, choice: int, source: str = "") -> ReplyReader:
         return ReplyReader(
@@ -260,9 +289,11 @@ class Exchange:
         if not text:
             # Who gives thoughts in both forms says the same twice.
             text = "" if self._worded else details_of(delta)
+            if text:
+                self._heard_in = REASONING[1]  # whoever has details takes plain text there
             return reader.reasoning(text) if text else []
         self._worded = True
-        self._encoder.reasoning_key = key
+        self._encoder.reasoning_key = self._heard_in = key
         return reader.reasoning(text)
 
     def _finish(self, index: int, reason: str) -> bytes:
@@ -287,6 +318,8 @@ class Exchange:
         unread = reader.unread or (self._retry.unread if not new else None)
         if unread is not None:
             self.stats.leave(unread)
+        if self.stats.reasoning:
+            self._taken.thinks_in = self._heard_in
         self._finished.add(index)
         self.stats.finish_reasons.append(reason)
         if reason not in CUT_OFF and self._misses_call:

@@ -12,7 +12,6 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 from xmltools.errors import XMLToolsError
-from xmltools.proxy.bridge.added_fields import AddedFields
 from xmltools.proxy.bridge.client_errors import (
     BROKEN_OFF,
     ELSEWHERE,
@@ -106,8 +105,8 @@ def say(status: int, body: Mapping[str, Any]) -> Steps:
 class Relay:
     """The steps for one answer of the upstream: `get` is for an answer in JSON, `Translation` for an exchange.
 
-    `upstream` identifies the upstream: some refuse a field that we add. An answer that does not stream may have `most`
-    bytes. `request_id` goes into Anthropic's errors. `follows`: the client may follow a redirect itself.
+    An answer that does not stream may have `most` bytes. `request_id` goes into Anthropic's errors. `follows`: the
+    client may follow a redirect itself.
 
     `begun`: the client has received something, perhaps only a keep-alive. `is_cut`: its response must be left without
     an end, since an error has no place in it. `failure` says why it got no whole answer. `all_said`: the upstream said
@@ -127,15 +126,11 @@ class Relay:
         self,
         api: Api,
         *,
-        added: AddedFields,
-        upstream: str = "",
         most: int,
         request_id: str | None = None,
         follows: bool = False,
     ) -> None:
         self._api = api
-        self._added = added
-        self._upstream = upstream
         self._most = most
         self._request_id = request_id
         self._follows = follows
@@ -174,18 +169,14 @@ class Relay:
         return self.fail(failure)
 
     def _asked(self, ask: Ask) -> Generator[Step | Given, Any, Answered]:
-        """Ask; if the upstream refuses a field that we add, ask again without it. Raises UpstreamError for a redirect,
-        and UpstreamStatusError for an error."""
-        while True:
-            body = self._added.for_upstream(self._upstream, ask.body)
-            answered: Answered = yield ask._replace(body=body)
-            if 200 <= answered.status < 300:
-                return answered
-            if answered.status < 400 and not (self._follows and self._api == "chat"):
-                raise UpstreamError(ELSEWHERE)
-            said = yield from read_whole("the upstream's answer", min(self._most, MAX_ERROR))
-            if not self._added.is_refused(self._upstream, body, answered.status, said):
-                raise UpstreamStatusError(answered.status, answered.content_type, said)
+        """Ask. Raises UpstreamError for a redirect, and UpstreamStatusError for an error."""
+        answered: Answered = yield ask
+        if 200 <= answered.status < 300:
+            return answered
+        if answered.status < 400 and not (self._follows and self._api == "chat"):
+            raise UpstreamError(ELSEWHERE)
+        said = yield from read_whole("the upstream's answer", min(self._most, MAX_ERROR))
+        raise UpstreamStatusError(answered.status, answered.content_type, said)
 
     def _object(self, answered: Answered) -> Generator[Step | Given, Any, dict[str, Any]]:
         body = yield from read_whole("the upstream's answer", self._most)
@@ -236,7 +227,15 @@ class Translation(Relay):
 
     def _ask(self) -> Generator[Step | Given, Any, Answered]:
         exchange = self.exchange
-        return self._asked(Ask(encoded(exchange.request), exchange.streams, exchange.turn))
+        while True:
+            try:
+                answered = yield from self._asked(Ask(encoded(exchange.request), exchange.streams, exchange.turn))
+            except UpstreamStatusError as error:
+                if not exchange.mend(error.status, error.said):
+                    raise
+            else:
+                exchange.accepted()
+                return answered
 
     def _answered(self) -> Steps:
         answer = None

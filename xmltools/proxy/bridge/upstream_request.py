@@ -45,18 +45,24 @@ class Turn(NamedTuple):
     dialect: str = FORGE.name
 
 
-def upstream_messages(incoming: Incoming, tools: list[Tool], settings: Settings) -> list[dict[str, Any]]:
+def upstream_messages(
+    incoming: Incoming, tools: list[Tool], settings: Settings, thinks_in: str | None = None
+) -> list[dict[str, Any]]:
     """Return the messages for the upstream: `tools` are instructions in the system prompt, calls and results are text.
-    If the upstream writes the prompt, they are what chat completions have for them, but for reasoning.
+    If the upstream writes the prompt, they are what chat completions have for them.
+
+    Reasoning since the last question is sent back to a model that reasons (`thinks_in`, see `Taken`): in the dialect's
+    tags or, if the upstream writes the prompt, in the field in which it came.
 
     Raises Refusal for a conversation or tools that can't be written so.
     """
     conversation = incoming.conversation.with_messages(map(_with_breaks, incoming.conversation))
     conversation = conversation.with_messages(map(_with_names, conversation))
+    conversation = _with_reasoning(conversation, settings, thinks_in)
     if settings.prompt == "upstream":
         ids = DialectIds.of(settings, conversation)
         conversation = ids.written if ids is not None else conversation
-        messages = [_without_reasoning(each) for each in _with_orphans_told(in_order_of_calls(conversation))]
+        messages = [_as_functions(each) for each in _with_orphans_told(in_order_of_calls(conversation))]
         # An engine that is asked for `required` makes the model write JSON that is in no dialect, or refuses it.
         is_required = bool(tools) and incoming.choice.mode == "required"
         told = "\n\n".join(filter(None, (_more_tools(incoming, tools, settings), ENGLISH.required_call * is_required)))
@@ -69,12 +75,13 @@ def upstream_messages(incoming: Incoming, tools: list[Tool], settings: Settings)
             _written_as_turns(conversation, settings),
             incoming.tools,
             result_role=settings.result_role,
-            reasoning=False,
             exact=False,
             server_names=settings.server_names,
             dialect=settings.dialect,
         )
     except XMLToolsError as error:
+        if thinks_in is not None:  # which may be what can't be written
+            return upstream_messages(incoming, tools, settings)
         raise Refusal(f"{incoming.said_in}: {error}", param=incoming.said_in) from None
     try:
         instructions = _instructions(incoming, tools, settings)
@@ -152,12 +159,38 @@ def _with_orphans_told(messages: list[Message]) -> Iterator[Message]:
         yield Message(role="user", parts=tuple(told))
 
 
-def _without_reasoning(message: Message) -> Message:
-    """Return a message without reasoning, and with its calls as functions, whatever kind the client has for them."""
+def _with_reasoning(conversation: Conversation, settings: Settings, thinks_in: str | None) -> Conversation:
+    """Return the conversation without the reasoning that is not sent back."""
+    dialect = named(settings.dialect)
+    has_place = thinks_in if settings.prompt == "upstream" else (dialect.reasoning or dialect.thoughts)
+    kept = {"openai": {"key": thinks_in}} if thinks_in is not None and has_place else None
+    asked = max((at for at, each in enumerate(conversation) if _is_question(each)), default=0)
+    return conversation.with_messages(
+        message.model_copy(update={"parts": tuple(_thoughts(message, kept if at > asked else None))})
+        for at, message in enumerate(conversation)
+    )
+
+
+def _is_question(message: Message) -> bool:
+    """Return whether a user says something new. What stands beside results in a message of Anthropic's is no question:
+    agents remind the model of something there."""
+    joined = message.extra.get("anthropic", {}).get("content", {}).get("joined")
+    return message.role == "user" and not message.results and not joined
+
+
+def _thoughts(message: Message, extra: dict[str, Any] | None) -> Iterator[Part]:
+    for part in message.parts:
+        if not isinstance(part, Reasoning):
+            yield part
+        elif extra is not None and part.text.strip():
+            yield part.model_copy(update={"extra": extra})
+
+
+def _as_functions(message: Message) -> Message:
+    """Return a message with its calls as functions, whatever kind the client has for them."""
     parts = (
         part.model_copy(update={"extra": {}}) if isinstance(part, ToolCall | ToolResult) else part
         for part in message.parts
-        if not isinstance(part, Reasoning)
     )
     return message.model_copy(update={"parts": tuple(parts)})
 

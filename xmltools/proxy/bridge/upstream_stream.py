@@ -14,6 +14,7 @@ from typing import Any
 from pydantic_core import from_json
 
 from xmltools.errors import XMLToolsError
+from xmltools.proxy.bridge.added_fields import REASONING
 
 MAX_EVENT = 16 * 1024 * 1024
 """Characters of one event: what is longer is no answer of a model."""
@@ -23,7 +24,6 @@ _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r(?!\Z)|\n)")
 
 _PART = 128
 """Characters of markup that are read in less than a millisecond, whatever they say."""
-_REASONING = ("reasoning_content", "reasoning")
 
 
 class SSEDecoder:
@@ -155,7 +155,7 @@ def text_of(delta: Mapping[str, Any]) -> str:
 
 def reasoning_of(delta: Mapping[str, Any]) -> tuple[str, str]:
     """Return where the model's thoughts stand, and these; two empty strings if there are none."""
-    for key in _REASONING:
+    for key in REASONING:
         text = delta.get(key)
         if isinstance(text, str) and text:
             return key, text

@@ -81,7 +81,7 @@ class _Calls:
         service, record = self._service, record_of(scope)
         settings = await service.told.settings(scope, body)
         began = time.perf_counter()
-        opened = partial(open_exchange, self._api, body, settings, request_id=record.id)
+        opened = partial(open_exchange, self._api, body, settings, request_id=record.id, added=service.added)
         exchange = await service.read(body, opened)
         record.overhead += time.perf_counter() - began
         record.model, record.stream = exchange.stats.model, exchange.streams

@@ -40,7 +40,7 @@ class Service:
 
     def relay_options(self, record: Record) -> dict[str, Any]:
         """Return the options of a relay that answers a request."""
-        return {"added": self.added, "most": self.config.max_answer, "request_id": record.id}
+        return {"most": self.config.max_answer, "request_id": record.id}
 
     async def in_thread(self, work: Callable[..., _T], *given: Any) -> _T:
         """Do what takes long in a thread. Requests that wait for one get it in the order in which they came."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 import httpx2
 
@@ -37,7 +39,7 @@ class Options:
     upstream_path: str | None
     max_body: int
     on_exchange: Callable[[Exchange], None] | None
-    added: AddedFields = field(default_factory=AddedFields)
+    added: defaultdict[bytes, AddedFields] = field(default_factory=partial(defaultdict, AddedFields))
 
     def __post_init__(self) -> None:
         checked(self.settings)
@@ -79,7 +81,7 @@ class Work:
             if self._counts:
                 yield from say(200, {"input_tokens": estimate(body, options.settings)})
                 return
-            exchange = open_exchange(self._api, body, options.settings)
+            exchange = open_exchange(self._api, body, options.settings, added=options.added[self._request.url.netloc])
         except Refusal as refusal:
             yield from say(refusal.status, refusal.body(self._api))
             return
@@ -91,11 +93,7 @@ class Work:
                 came.method, came.url, headers=came.headers, content=body, extensions=extensions
             )
             return
-        upstream = self._request.url.netloc.decode("ascii")
-        relay = Translation(
-            self._api, exchange, added=options.added, upstream=upstream, most=options.max_body, follows=True
-        )
-        self._relay = relay
+        self._relay = relay = Translation(self._api, exchange, most=options.max_body, follows=True)
         yield from relay.steps()
 
     def request(self, ask: Ask) -> httpx2.Request:
