@@ -291,6 +291,13 @@ class ForeignCalls:
         """Whether the text is in a call that has begun, or in an attempt: what it has is text."""
         return self._call is not None
 
+    def beginning(self, text: str) -> int:
+        """Return where in the text the first call seems to begin that is in another notation, in a fence or not; its
+        length, if none does. What comes after it may show that none did."""
+        patterns = _beginnings(self._dialect, self._tools.names, self._own).items()
+        found = (pattern.search(text) for lead, pattern in patterns if lead in text)
+        return min((each.start() for each in found if each), default=len(text))
+
     def take(self, text: str, *, is_all: bool, is_last: bool = False) -> int:
         """Take the next text. `is_all`: no later text continues what has begun in it. `is_last`: nothing follows, so
         that nobody will ask what is open after it."""

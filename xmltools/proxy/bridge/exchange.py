@@ -156,6 +156,7 @@ class Exchange:
             ids=self._ids,
             source=source,
             sent_before=self._retry.text_sent,
+            held_before=self._retry.held,
         )
 
     @property
@@ -306,6 +307,7 @@ class Exchange:
         self._calls += len(new)
         if reason not in CUT_OFF and self._try_again(reader, new):
             return sent
+        sent += self._encoder.feed(index, reader.release(with_calls=not new))
         # A model that had nothing more to say about its failed call did not take it back: the client hears of it.
         failed = reader.failed or (self._retry.untold if reader.says_nothing and not new else None)
         if failed is not None:

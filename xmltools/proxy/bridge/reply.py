@@ -27,12 +27,14 @@ from xmltools.proxy.bridge.native_calls import NativeCalls
 from xmltools.proxy.bridge.requests.incoming import Incoming
 from xmltools.proxy.bridge.result_marks import result_starts
 from xmltools.proxy.bridge.settings import Settings
-from xmltools.proxy.bridge.text_filters import CallFences, NoInvention, OneCall, ReasoningAsText, StopText
+from xmltools.proxy.bridge.text_filters import CallFences, HoldAttempts, NoInvention, OneCall, ReasoningAsText, StopText
 from xmltools.syntax.rope import Rope
 from xmltools.tools import Tool, ToolNames
 
 _OPENER = re.compile(r"<[^<>\s]{1,60}>|\[[A-Z_]{1,60}\]")
 """What begins a call in most dialects."""
+_SIGNS = re.compile("[`~<{\\[=&]")
+"""What the text has that filters look for."""
 _FIRST = 10
 """Characters that say in the others whether a call is written anew."""
 _ONLY_FENCE = re.compile(r"(?:`{3,}|~{3,})[^`\n]*\n[^`]*(?:`{3,}|~{3,})")
@@ -51,7 +53,8 @@ class ReplyReader:
     `keep_failure`: the first call that fails ends the reply, to be sent back, unless the client has heard of it.
     `keep_text`: the text that the client gets is kept. `keep_calls`: complete calls are put into `completed`, and not
     sent. `source`: the beginning of a block that the reply continues. `sent_before`: the text of the replies before
-    that the client has, which this one may begin with again. `listen` hears of every event of the parser. `ids` gives
+    that the client has, which this one may begin with again; `held_before`: what it does not have, with calls in other
+    notations and without. `listen` hears of every event of the parser. `ids` gives
     calls the ids that the upstream takes.
     """
 
@@ -70,6 +73,7 @@ class ReplyReader:
         ids: DialectIds | None = None,
         source: str = "",
         sent_before: str = "",
+        held_before: tuple[str, str] = ("", ""),
     ) -> None:
         self._tools = tools or incoming.tools
         self._is_barred = not tools  # if there are any, the client wants no calls, and is told of each in words
@@ -96,6 +100,8 @@ class ReplyReader:
         self._unwanted = (Noticed, Skipped) if shows else (Noticed, Skipped, ReasoningDelta)
         self._thoughts = ReasoningAsText() if shows and not settings.split_reasoning else None
         fences = CallFences() if tools else None
+        may_wait = self._parser is not None and (keep_failure or held_before[0])
+        self._attempts = HoldAttempts(self._parser.foreign, held_before) if self._parser and may_wait else None
         self._holding = [each for each in (self._thoughts, fences, self._invention, self._stop) if each is not None]
         filters = (
             self._thoughts,
@@ -106,6 +112,7 @@ class ReplyReader:
             self._one,
             NoRepetition(sent_before) if is_new else None,
             self._stop,
+            self._attempts,
             self.outgoing,
         )
         self._filters = tuple(each for each in filters if each is not None)
@@ -155,8 +162,19 @@ class ReplyReader:
 
     @property
     def _words(self) -> str:
-        text = self.outgoing.text
+        text = self.outgoing.text + (self._attempts.text if self._attempts is not None else "")
         return (text if self._thoughts is None else text.rpartition("</think>")[2]).strip()
+
+    @property
+    def held(self) -> tuple[str, str]:
+        """The text that is kept back of this reply and those before, with calls in other notations and without."""
+        is_all = self.unread is not None and self.unread is self._fenced
+        return self._attempts.both(is_all=is_all) if self._attempts is not None else ("", "")
+
+    def release(self, *, with_calls: bool) -> list[Event]:
+        """Return the text that was kept back, now that this is the last reply."""
+        held = self._attempts.release(with_calls=with_calls) if self._attempts is not None else ()
+        return list(self.outgoing.read(held))
 
     @property
     def is_call_open(self) -> bool:
@@ -311,7 +329,7 @@ class ReplyReader:
     def _filtered(self, events: list[Event]) -> list[Event]:
         if self._is_idle and len(events) == 1:  # nearly always
             event = events[0]
-            if isinstance(event, TextDelta) and "`" not in event.text and "~" not in event.text:
+            if isinstance(event, TextDelta) and not _SIGNS.search(event.text):
                 self._listen(event)
                 self.outgoing.keep(event)
                 return events
@@ -345,6 +363,8 @@ class ReplyReader:
     def _notice(self, notice: Notice) -> None:
         if not self._is_meant(notice):
             return
+        if self._attempts is not None and notice.code is Code.FOREIGN_CALL and not notice.is_fenced:
+            self._attempts.mark(notice.span)
         if notice.is_fenced and notice.code is not Code.SHOWN_CALL:  # as JSON that may be anything
             self._fenced = self._fenced or (notice if notice.notation == "json" else None)
         else:

@@ -13,8 +13,25 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from xmltools.errors import Code
-from xmltools.models.events import ArgumentDelta, CallCompleted, CallStarted, Event, ReasoningDelta, TextDelta
+from xmltools.models.events import (
+    ArgumentDelta,
+    CallCompleted,
+    CallFailed,
+    CallStarted,
+    Event,
+    ReasoningDelta,
+    TextDelta,
+)
+from xmltools.parser.foreign import ForeignCalls
+from xmltools.syntax.rope import Rope
 
+_MOST_UNKNOWN = 4_096
+"""Characters after the beginning of a call in another notation, in which it is found out whether it is one."""
+_MOST_OF_CALL = 1024 * 1024
+"""Characters of text that are held for such a call."""
+_MAY_BEGIN: Final = re.compile(r"(?:<[^<>\s]{0,60}|[{\[]\s{0,20}(?:[\"{][^{}<]{0,120})?|&\w{0,3};?|`{1,}[^`<{]{0,60})\Z")
+"""What may be the start of the beginning of one, at the end of the text."""
+_FENCED_FIRST: Final = re.compile(r"\s*`{3,}[^`\n]*\n\s*\[?\s*\{")
 _MOST_HELD = 1_024
 """Characters that may be held because they may begin a result that a model makes up: a name, and white space."""
 _OPENING: Final = re.compile(r"(?:`{3,}|~{3,})[^\n`]{0,40}(?:\n\s{0,40})?\Z|`{1,2}\Z|~{1,2}\Z")
@@ -241,3 +258,87 @@ class CallFences:
             yield TextDelta.make(text[:at], start)
         if opening:
             self._held.append(TextDelta.make(text[at:], start + at))
+
+
+class HoldAttempts:
+    """Holds the text of a reply that may be sent back, from where a call in another notation seems to begin: nobody
+    needs to see that call if the model makes it in its own notation then.
+
+    `calls` is what looks for such calls in the reply. `before` is what was held of the replies before, with these calls
+    and without: then all the text is held.
+    """
+
+    def __init__(self, calls: ForeignCalls, before: tuple[str, str]) -> None:
+        self._calls = calls
+        self._before = before
+        self._holds = bool(before[0])
+        self._has_passed = False
+        self._held = Rope()
+        self._size = 0  # of what is held for sure
+        self._start = 0
+        self._spans: list[tuple[int, int]] = []
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it would change nothing now, in text without a character with which calls begin."""
+        return not (self._holds or self._held)
+
+    @property
+    def text(self) -> str:
+        """What is held of this reply."""
+        return str(self._held)
+
+    def mark(self, span: tuple[int, int]) -> None:
+        """Say where there is such a call in the reply."""
+        self._spans.append(span)
+
+    def read(self, events: Iterable[Event]) -> Iterator[Event]:
+        """Yield what may be seen."""
+        for event in events:
+            if isinstance(event, TextDelta):
+                yield from self._text(event)
+                continue
+            if isinstance(event, (CallStarted, CallCompleted, CallFailed)) and not self._before[0]:
+                yield from self.release(with_calls=True)
+            yield event
+
+    def _text(self, event: TextDelta) -> Iterator[Event]:
+        self._start = self._start if self._held else event.start
+        self._held.append(event.text)
+        if self._holds:
+            self._size += len(event.text)
+            is_call = self._spans or self._calls.has_begun
+            if self._size > (_MOST_OF_CALL if is_call else _MOST_UNKNOWN):
+                yield from self.release(with_calls=True)
+            return
+        text, start = str(self._held), self._start
+        # One in a fence counts only if the reply is nothing else.
+        is_fence = not self._has_passed and _FENCED_FIRST.match(text)
+        begins = 0 if is_fence else self._calls.beginning(text)
+        self._holds = begins < len(text)
+        if not self._holds and (found := _MAY_BEGIN.search(text)):
+            begins = found.start()
+        self._held = Rope()
+        if begins < len(text):
+            self._held.append(text[begins:])
+            self._start = start + begins
+        if begins:
+            self._has_passed = self._has_passed or not text[:begins].isspace()
+            yield TextDelta.make(text[:begins], start)
+
+    def both(self, *, is_all: bool) -> tuple[str, str]:
+        """Return what is held of this reply and those before, with the calls and without. `is_all`: this reply is
+        nothing but a call."""
+        text, rest, at = self.text, "", 0
+        for start, end in self._spans:
+            rest += text[at : max(at, start - self._start)]
+            at = max(at, end - self._start)
+        rest = "" if is_all else rest + text[at:]
+        return self._before[0] + text, self._before[1] + (rest if rest.strip() else "")
+
+    def release(self, *, with_calls: bool) -> Iterator[Event]:
+        """Yield what was held."""
+        text = self.both(is_all=False)[not with_calls]
+        self._before, self._held, self._holds = ("", ""), Rope(), False
+        if text:
+            yield TextDelta.make(text, self._start)
