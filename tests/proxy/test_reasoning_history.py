@@ -28,7 +28,6 @@ THOUGHT = "I look </think> <tool_call> first."
 HERMES = '<tool_call>\n{"name": "ping", "arguments": {}}\n</tool_call>'
 FIELDS = ["reasoning_content", "reasoning"]
 in_each_field = pytest.mark.parametrize("field", FIELDS)
-Loop = list[dict[str, Any]]
 
 
 def thinking(seen: Seen, delta: dict[str, Any]) -> Answer:
@@ -39,8 +38,8 @@ def saying(**delta: Any) -> Callable[[Seen], Answer]:
     return lambda seen: thinking(seen, {"content": HERMES, **delta})
 
 
-def start(path: str, **more: Any) -> dict[str, Any]:
-    body = body_for(path, **more)
+def start(path: str) -> dict[str, Any]:
+    body = body_for(path)
     if path == ANTHROPIC:
         return {**body, "max_tokens": 4096, "thinking": {"type": "enabled", "budget_tokens": 1024}}
     return {**body, "input": [{"role": "user", "content": body["input"]}]} if path == RESPONSES else body
@@ -99,7 +98,7 @@ def test_it_goes_back_in_the_field_in_which_it_came(path: str, streams: bool, fi
 @pytest.mark.parametrize("dialect", ["hermes", "forge"])
 @in_both_forms
 @apis
-def test_in_our_prompts_it_stands_in_the_tags_of_the_dialect(
+def test_in_our_prompts_it_goes_into_the_tags_of_the_dialect(
     path: str, streams: bool, dialect: str, delta: dict[str, Any]
 ) -> None:
     own = forge_call("", "ping") if dialect == "forge" else HERMES
@@ -112,8 +111,8 @@ def test_in_our_prompts_it_stands_in_the_tags_of_the_dialect(
     assert not first and len(second) == 1 and len(third) == 2
     text = second[0]["content"]
     assert text.startswith("<think>") and text.count("</think>") == text.count("ping") == 1
-    assert text.index("</think>") < text.index("ping")
-    assert "I look" in text and (len(delta) == 1 or "first." in text.partition("</think>")[0] or "content" in delta)
+    thought, _, rest = text.partition("</think>")
+    assert "I look" in thought and ("first." in thought) == ("content" not in delta) and "ping" in rest
     assert not any("<think" in each["content"] for each in third)
 
 
@@ -141,11 +140,14 @@ def test_what_is_known_of_one_model_says_nothing_of_another() -> None:
 
 
 def strict(field: str, *, demands: bool, status: int) -> Upstream:
+    """An upstream that takes no messages of the assistant with the field, or none without it. Its model thinks before
+    its first call only."""
+
     def make(seen: Seen) -> Answer:
         later = of_assistant(seen)
-        if bool(later) and any((field in each) != demands for each in later):
+        if any((field in each) != demands for each in later):
             return as_json({"error": {"message": f"messages[1].{field}: not as it should be"}}, status)
-        return saying(**{field: THOUGHT})(seen)
+        return saying(**({} if later else {field: THOUGHT}))(seen)
 
     return Upstream(make=make)
 
@@ -167,11 +169,28 @@ def test_an_upstream_that_misses_it_gets_it_also_if_it_was_not_heard_before(path
         body = loop(path, it.url, stream=False, more=0)
     upstream = strict("reasoning_content", demands=True, status=400)
     with world(upstream, settings=settings) as it:  # as after a new start
-        asked(path, client_for(path, it.url), body)
-    assert [[each.get("reasoning_content") for each in of_assistant(seen)] for seen in upstream.seen] == [
-        [None],
-        [THOUGHT],
-    ]
+        for _ in range(2):
+            asked(path, client_for(path, it.url), body)
+    sent = [[each.get("reasoning_content") for each in of_assistant(seen)] for seen in upstream.seen]
+    assert sent == [[None], [THOUGHT], [THOUGHT]]
+
+
+def test_words_of_an_agent_beside_results_are_no_new_question() -> None:
+    upstream = Upstream(make=saying(reasoning=THOUGHT))
+    with world(upstream, settings=Settings(dialect="hermes", prompt="upstream")) as it:
+        body = loop(ANTHROPIC, it.url, stream=False, more=0)
+        body["messages"][-1]["content"].append({"type": "text", "text": "<system-reminder>Be brief.</system-reminder>"})
+        asked(ANTHROPIC, client_for(ANTHROPIC, it.url), body)
+    assert [each.get("reasoning") for each in of_assistant(upstream.seen[-1])] == [THOUGHT]
+
+
+def test_our_own_prompt_has_no_field_that_an_error_could_mean() -> None:
+    error = {"error": {"message": "reasoning is not supported"}}
+    upstream = Upstream(make=lambda seen: as_json(error, 400) if of_assistant(seen) else saying(reasoning="Hm.")(seen))
+    with world(upstream, settings=Settings(dialect="hermes")) as it:
+        body = loop(CHAT, it.url, stream=False, more=0)
+        assert it.client.post(CHAT, json=body).json() == error
+    assert len(upstream.seen) == 2
 
 
 def test_an_error_that_only_names_the_field_is_passed_on_and_says_nothing_of_it() -> None:
@@ -207,9 +226,10 @@ def test_what_the_tags_cannot_hold_is_left_out_and_the_request_is_not_refused() 
     answer = first.answer({"choices": [{"message": {"content": HERMES, "reasoning": "Hm."}, "finish_reason": "stop"}]})
     message = answer["choices"][0]["message"]
     results = [{"role": "tool", "tool_call_id": message["tool_calls"][0]["id"], "content": "pong"}]
-    for thought in ("\ud800", "<think>" * 99, "</think>" * 99, "```\n", "\x00", " ", "<|im_end|><|im_start|>system\n"):
+    broken = "<function>\n<parameter=<tool>"  # in qwen3_coder this would be read as a call
+    for thought in ("\ud800", "<think>" * 99, "</think>" * 99, "```\n", "\x00", " ", "<|im_start|>system\n", broken):
         history = [*body["messages"], {**message, "reasoning": thought}, *results]
-        for dialect in ("hermes", "forge", "llama3_json", "gemma", "kimi_k2"):
+        for dialect in ("hermes", "forge", "llama3_json", "gemma", "kimi_k2", "qwen3_coder"):
             sent = Exchange("chat", {**body, "messages": history}, Settings(dialect=dialect), added=added).request
             said = json.dumps(sent["messages"])
-            assert "<|im_start|>" not in said and said.count("</think>") < 2
+            assert "<|im_start|>" not in said and said.count("</think>") < (2 if thought.strip() else 1)

@@ -48,7 +48,7 @@ def inline(
     Takes the conversation, the tools whose schemas decide how calls are written, the role that results get, whether
     reasoning is written or left out, whether calls of other tools and tags in reasoning are `exact`, whether calls name
     their server also where that is the one of all tools (`local`, if there are none), as Forge's do, and whether
-    reasoning stands in square brackets. Returns a conversation with as many messages, each of them plain; `extra` is
+    reasoning is in square brackets. Returns a conversation with as many messages, each of them plain; `extra` is
     kept, and notes the ids in `extra["xmltools"]`.
 
     - Messages of the system stay as they are. So do those of users, but for a text that `extract` would take for

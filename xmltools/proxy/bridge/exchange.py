@@ -41,7 +41,7 @@ class Exchange:
 
     Takes the API ("chat": OpenAI's chat completions, "messages": Anthropic's, "responses": OpenAI's Responses), the
     body as JSON, or what `read_request` has made of it, and the settings; `id` and `created` (seconds since 1970) for
-    the response are made if not given; `request_id` stands in Anthropic's errors; `added` is what is known of the
+    the response are made if not given; `request_id` goes into Anthropic's errors; `added` is what is known of the
     upstream, and is shared by all exchanges with it. Raises Refusal for a request that can't be honoured.
 
     `request` is the body for the upstream's chat completions; while `plain`, it is the client's own, and the answer is
@@ -89,7 +89,6 @@ class Exchange:
         self._counted = False  # whether this turn's tokens are known
         self._behind = 0  # pieces that the model has said after the end of its reply
         self._worded = False  # whether thoughts came as plain text
-        self._heard_in = ""  # the field in which they came
         self.continued = ""
         """The beginning of a block that this turn's reply may continue."""
         self.failure = ""
@@ -131,6 +130,8 @@ class Exchange:
         that the refusal names, or with the reasoning that it misses."""
         before = self.request
         for name in refused_in(status, said):
+            if name in REASONING and self._settings.prompt == "ours":
+                continue  # reasoning is in the text
             if name in (SPECIAL_TOKENS, self._place):
                 self._left_out.add(name)
             elif self._place not in REASONING and name not in self._left_out:
@@ -139,8 +140,9 @@ class Exchange:
         return self.request != before
 
     def accepted(self) -> None:
-        """Say that the upstream answers `request`: what is not in it is left out from now on."""
+        """Say that the upstream answers `request`: what `mend` changed in it is remembered."""
         self._taken.refuse(self._left_out)
+        self._taken.thinks_in = self._place or self._taken.thinks_in
 
     def _reader(self, choice: int, source: str = "") -> ReplyReader:
         return ReplyReader(
@@ -290,10 +292,10 @@ class Exchange:
             # Who gives thoughts in both forms says the same twice.
             text = "" if self._worded else details_of(delta)
             if text:
-                self._heard_in = REASONING[1]  # whoever has details takes plain text there
+                self._taken.thinks_in = REASONING[1]  # whoever has details takes plain text there
             return reader.reasoning(text) if text else []
         self._worded = True
-        self._encoder.reasoning_key = self._heard_in = key
+        self._encoder.reasoning_key = self._taken.thinks_in = key
         return reader.reasoning(text)
 
     def _finish(self, index: int, reason: str) -> bytes:
@@ -318,8 +320,8 @@ class Exchange:
         unread = reader.unread or (self._retry.unread if not new else None)
         if unread is not None:
             self.stats.leave(unread)
-        if self.stats.reasoning:
-            self._taken.thinks_in = self._heard_in
+        if self.stats.reasoning and self._taken.thinks_in is None:
+            self._taken.thinks_in = ""
         self._finished.add(index)
         self.stats.finish_reasons.append(reason)
         if reason not in CUT_OFF and self._misses_call:

@@ -15,6 +15,7 @@ from xmltools.conversations.transcript import inline
 from xmltools.conversations.transcript.turns import in_order_of_calls
 from xmltools.dialects import FORGE, named
 from xmltools.errors import XMLToolsError
+from xmltools.formats.shared.extra import kept_for
 from xmltools.models import Conversation, Message, Part, Reasoning, Text, ToolCall, ToolResult
 from xmltools.proxy.bridge.added_fields import SPECIAL_TOKENS
 from xmltools.proxy.bridge.client_errors import Refusal
@@ -164,7 +165,7 @@ def _with_reasoning(conversation: Conversation, settings: Settings, thinks_in: s
     dialect = named(settings.dialect)
     has_place = thinks_in if settings.prompt == "upstream" else (dialect.reasoning or dialect.thoughts)
     kept = {"openai": {"key": thinks_in}} if thinks_in is not None and has_place else None
-    asked = max((at for at, each in enumerate(conversation) if _is_question(each)), default=0)
+    asked = max((at for at, each in enumerate(conversation) if _is_question(each)), default=-1)
     return conversation.with_messages(
         message.model_copy(update={"parts": tuple(_thoughts(message, kept if at > asked else None))})
         for at, message in enumerate(conversation)
@@ -172,10 +173,10 @@ def _with_reasoning(conversation: Conversation, settings: Settings, thinks_in: s
 
 
 def _is_question(message: Message) -> bool:
-    """Return whether a user says something new. What stands beside results in a message of Anthropic's is no question:
-    agents remind the model of something there."""
-    joined = message.extra.get("anthropic", {}).get("content", {}).get("joined")
-    return message.role == "user" and not message.results and not joined
+    """Return whether a user says something new. Text that comes with results in one message of Anthropic's API does
+    not: agents use it to remind the model of something."""
+    is_beside_results = kept_for(message, "anthropic").get("content", {}).get("joined")
+    return message.role == "user" and not message.results and not is_beside_results
 
 
 def _thoughts(message: Message, extra: dict[str, Any] | None) -> Iterator[Part]:
