@@ -22,7 +22,9 @@ from xmltools.dialects import FORGE, Body, Dialect, Pairs, named
 from xmltools.errors import XMLToolsError
 from xmltools.grammar import build_grammar, engine_issues, for_engine, grammar_issues
 from xmltools.grammar.rules.written_form import written_form
+from xmltools.models import ToolCall
 from xmltools.parser import parse
+from xmltools.render import render_calls
 from xmltools.tools import Tool
 
 TOOLSETS = share(6)
@@ -433,7 +435,8 @@ def test_values_are_written_in_the_notation_of_the_dialect(dialect: str, format:
 
 
 @pytest.mark.parametrize(
-    ("dialect", "name"), [("pythonic", "a-b"), ("gemma", "a:b"), ("minimax_m3", "a>b"), ("tag_per_tool", "a b")]
+    ("dialect", "name"),
+    [("pythonic", "a-b"), ("gemma", "a:b"), ("minimax_m3", "a>b"), ("tag_per_tool", "a b"), ("tag_per_tool", "a:b")],
 )
 def test_an_argument_that_no_call_can_name_is_refused(dialect: str, name: str) -> None:
     tool = Tool(name="get", parameters={"properties": {name: {"type": "string"}}})
@@ -473,6 +476,14 @@ def test_an_argument_that_is_called_as_a_tool_is_refused_where_its_tag_would_beg
         XMLToolsError, match="'Get' is the name of an argument and of a tool, whose calls begin with it"
     ):
         build_grammar(tools, "gbnf", dialect="tag_per_tool")
+
+
+@every_format
+def test_no_call_begins_in_reasoning_where_a_value_of_it_could_hold_the_end_tag(format: str) -> None:
+    judged = judge(TOOLS, "tag_per_tool", format, tool_choice="one", reasoning="think", starts_in_reasoning=True)
+    put = "<put><mode>fast</mode></put>"
+    assert judged.accepts(f"a < b </think>{put}")
+    assert not judged.prefix(f"a <get><s><![CDATA[</think>{put}")
 
 
 @every_dialect
@@ -611,6 +622,13 @@ def test_what_the_schema_demands_and_the_grammar_cannot_say_is_an_issue() -> Non
     assert [issue.place for issue in grammar_issues(tool, "gbnf", dialect="glm")] == ["y"]  # any text fits x
 
 
+@pytest.mark.parametrize("other", [{"items": {"type": "null"}}, {"pattern": "a"}, {"required": ["kind"]}])
+def test_alternatives_that_name_no_type_are_not_told_apart_by_it(other: dict[str, Any]) -> None:
+    one = {"type": "object", "properties": {"kind": {"const": "a"}}, "required": ["kind"]}
+    tool = Tool(name="f", parameters={"type": "object", "properties": {"x": {"oneOf": [one, other]}}})
+    assert "oneOf" in [issue.keyword for issue in grammar_issues(tool, "gbnf", dialect="mistral")]
+
+
 @every_dialect
 def test_a_regular_expression_is_one_call(dialect: str) -> None:
     expression = re.compile(build_grammar(TOOLS, "regex", dialect=dialect))
@@ -623,7 +641,7 @@ def test_a_regular_expression_is_one_call(dialect: str) -> None:
 # Lengths
 
 
-@every_dialect
+@pytest.mark.parametrize("dialect", [*DIALECTS, "beam"])
 @every_format
 def test_short_lengths_are_kept(dialect: str, format: str) -> None:
     text = {"type": "string", "minLength": 2, "maxLength": 5}
@@ -668,6 +686,23 @@ def test_no_length_is_too_much(dialect: str, low: int, high: int | None) -> None
     properties = {f"p{number}": kind for number, kind in enumerate(kinds[: 5 if low < 20 else 4])}
     for format in ("gbnf", "lark"):
         assert build_grammar(Tool(name="f", parameters={"properties": properties}), format, dialect=dialect)
+
+
+@pytest.mark.parametrize("dialect", ["qwen3_coder", "invoke", "glm", "hermes"])
+@every_format
+def test_a_line_break_counts_where_a_text_has_a_least_length(dialect: str, format: str) -> None:
+    text = {"type": "string", "minLength": 5}
+    tool = Tool(name="f", parameters={"type": "object", "properties": {"a": text}, "required": ["a"]})
+    judged = judge([tool], dialect, format)
+    for value in ("\naaaa", "a\n\nbb", "aaaa\nb\nc", "a b\nc"):
+        written = render_calls([ToolCall(id="1", name="f", arguments={"a": value})], [tool], dialect=dialect)
+        assert judged.accepts(written), written
+    written = render_calls([ToolCall(id="1", name="f", arguments={"a": "a\nbb"})], dialect=dialect)
+    assert not judged.accepts(written)
+
+
+def test_a_section_that_is_counted_is_not_too_much_for_llguidance() -> None:
+    assert judge(SAMPLE_TOOLS, "tag_per_tool", "lark").mask_times("<create_ticket><title><![CDATA[a]]b")
 
 
 # Engines

@@ -171,6 +171,7 @@ def _arguments(form: WrittenForm, arguments: dict[str, Any], gap: str) -> str:
         kind = form.kinds[0 if isinstance(value, str) else 1]
         kind = type_word(value) if form.kinds[0] == "string" else kind
         text = _text(form, value)
+        text = f"\n{text}\n" if form.dialect.pairs.framing else text
         pairs.append(f"{''.join(form.key(key, kind))}{text}{form.value_end}{form.after_value(key)}")
     return gap.join(pairs)
 
@@ -258,7 +259,7 @@ def _goes_on(error: Any) -> bool:
 
 def _is_excused(error: Any, issues: list[GrammarIssue]) -> bool:
     """Whether a call failed by what an issue names: a keyword, or a key that stands twice in a map."""
-    names = {issue.keyword for issue in issues if issue.tool == error.name}
+    names = {issue.keyword for issue in issues if error.name in (None, issue.tool)}  # JSON that is none has no name
     is_twice = error.code is Code.INVALID_JSON and "additionalProperties" in names
     return bool(names) and (error.code is Code.INVALID_ARGUMENTS or is_twice)
 

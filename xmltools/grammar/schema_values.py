@@ -174,16 +174,21 @@ def _lacks(shape: ObjectShape, own: dict[str, Any], others: dict[str, Any]) -> b
     return closed and any(each.required and name not in own for name, each in others.items())
 
 
+_KINDS = {"string", "number", "boolean", "null", "array", "object"}
+
+
 def _kinds(shape: Shape) -> set[str]:
     if isinstance(shape, EnumShape):
         return {_kind_of(value) for value in shape.values}
+    if not any("type" in part for part in shape.parts):  # `items` alone says nothing of what is no array
+        return _KINDS
     if isinstance(shape, ScalarShape):
         return {"number"} if shape.type in ("integer", "number") else {shape.type}
     if isinstance(shape, TextShape):
         return {"string"}
     if isinstance(shape, ArrayShape):
         return {"array"}
-    return {"object"} if isinstance(shape, ObjectShape) else {"string", "number", "boolean", "null", "array", "object"}
+    return {"object"} if isinstance(shape, ObjectShape) else _KINDS
 
 
 def _kind_of(value: Any) -> str:

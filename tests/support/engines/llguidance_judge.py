@@ -42,6 +42,13 @@ class LlguidanceJudge:
     def walk(self, rng: Random, limit: int = LIMIT) -> str | None:
         """Return the text of a random walk, or None: see `engines.walking.walk`."""
         self._matcher.reset()
+        start = rng.getstate()
+        text = _masks(self._matcher, self._vocabulary).walk(rng, limit)
+        if not self._matcher.is_error():
+            return text
+        # A matcher keeps what it made for earlier texts, up to a limit, and each request has its own.
+        self._matcher = _matcher(self._grammar, self._vocabulary)
+        rng.setstate(start)
         return _masks(self._matcher, self._vocabulary).walk(rng, limit)
 
     def mask_times(self, text: str) -> list[float]:

@@ -262,7 +262,7 @@ def refuse_no_tag(name: str, what: str, dialect: Dialect, taken: frozenset[str] 
     """
     if name.lower() in taken:
         raise XMLToolsError(f"{name!r:.80} is the name of {what} and of a tool, whose calls begin with it; rename one")
-    if not _TAG_NAME.fullmatch(name):
+    if not (_TAG_NAME.fullmatch(name) and (what == "a tool" or is_xml_name(name))):
         raise XMLToolsError(
             f"{name!r:.80} is no name for {what} that a call in {dialect.name!r} could say; "
             "rename it, or use another dialect"

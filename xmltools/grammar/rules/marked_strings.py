@@ -60,7 +60,8 @@ def value_marks(form: Dialect) -> tuple[str, ...]:
         delimiters = (mark for each in (form.base or form).forms for mark in (each.opener, each.closer) if mark)
         return tuple(dict.fromkeys((pairs.quote, *(shortened(mark, pairs.quote) for mark in delimiters))))
     end = pairs.value_end[: len(pairs.value_end) // 2 + 1]
-    starts = [(each.pairs and each.pairs.name) or each.opener for each in (form.base or form).forms]
+    forms = [each for each in (form.base or form).forms if not each.is_first]  # within a reply these are text
+    starts = [(each.pairs and each.pairs.name) or each.opener for each in forms]
     key_end = pairs.key_end if len(pairs.key_end) > 1 else ""  # twice before a value, the second one is skipped
     around = (pairs.key, key_end, pairs.value, "<![CDATA[" if pairs.cdata else "")
     others = (*around, pairs.end or form.closer, *dict.fromkeys(starts))
@@ -164,12 +165,19 @@ class Marked:
 
     def _at_least(self, low: int, exact: bool) -> Regular:
         """Return text of `low` characters and more. No mark begins in the first ones, so that they can be counted."""
-        first: Regular = Repeat(_but(self._risky), low, low)
-        if low <= (_MAX_EXACT if exact else _MAX_LEAST):
-            whole = Repeat(_but("\r\n") if self.framing else _ALL, low, low)
-            first = And((whole, _safe(self.marks), Not(sequence(ANYTHING, chars(_firsts(self.marks))))))
-        frame = optional(literal("\n")) if self.framing else EMPTY
-        return sequence(frame, first, free_of(self.marks))
+        left_out = "" if low <= (_MAX_EXACT if exact else _MAX_LEAST) else _firsts(self.marks)
+        first = self._unframed(low, left_out) if self.framing else Repeat(_but(left_out), low, low)
+        if not left_out:
+            first = And((first, _safe(self.marks), Not(sequence(ANYTHING, chars(_firsts(self.marks))))))
+        return sequence(first, free_of(self.marks))
+
+    def _unframed(self, low: int, left_out: str) -> Regular:
+        """Return a frame, if there is one, and so many characters, of which the last is no line break: one at the end
+        of the text would be no part of it."""
+        within, edge = _but(left_out + "\r"), _but(left_out + "\r\n")
+        last = sequence(star(literal("\n")), edge)
+        framed = sequence(literal("\n"), Repeat(within, low - 1, low - 1), last)
+        return choice(framed, sequence(edge, Repeat(within, low - 2, low - 2), last))
 
     def of_length(self, low: int, high: int | None) -> Regular:
         """See `Spelling`."""

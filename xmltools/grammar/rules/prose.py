@@ -94,7 +94,8 @@ def _around_tags(names: tuple[str, ...], tags: tuple[str, ...], reasoning: tuple
     words = sequence(_any_case("<"), choice(*map(_any_case, (*names, *tags))), chars(_TAG_ENDS + "/"))
     text = _free_of(words)
     end = reasoning[1] if reasoning else ""
-    thought = sequence(without(end), literal(end)) if end else EMPTY
+    # An end tag in a value of a call does not end reasoning (protocol, 1.4): no call begins there.
+    thought = sequence(_free_of(words, literal(end)), literal(end)) if end else EMPTY
     return Around(_lead(text), text, thought, None, (end,))
 
 

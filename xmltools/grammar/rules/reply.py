@@ -11,7 +11,7 @@ from xmltools.grammar.options import Backend, Options
 from xmltools.grammar.regular.regular import literal, sequence
 from xmltools.grammar.rules.arguments import Builder, refuse_no_tag
 from xmltools.grammar.rules.dialect_calls import DialectCalls, refuse_twins
-from xmltools.grammar.rules.prose import around
+from xmltools.grammar.rules.prose import Around, around
 from xmltools.grammar.rules.shared import Rules
 from xmltools.grammar.text_tree import (
     Grammar,
@@ -125,10 +125,10 @@ def _in_dialect(tools: Sequence[Tool], options: Options, backend: Backend) -> tu
 
 def _bare_root(builder: Rules, options: Options, calls: Node) -> Node:
     """Return a reply that is calls without marks, or prose."""
-    reply = calls
+    reply, outside = calls, around(options)
     if options.tool_choice == "auto":
-        reply = alternatives(calls, Lexeme("prose", around(options).prose))
-    return series(_reasoning(builder, options), reply)
+        reply = alternatives(calls, Lexeme("prose", outside.prose))
+    return series(_reasoning(builder, options, outside), reply)
 
 
 def _call(builder: Builder, tool: Tool, prefix: str, report: Report) -> Node:
@@ -182,14 +182,14 @@ def _root(
             reply = series(builder.ws, one, builder.ws)
     else:
         reply = outside.dispatch(rules, int(options.tool_choice == "required"), most)
-    return series(_reasoning(builder, options), reply)
+    return series(_reasoning(builder, options, outside), reply)
 
 
-def _reasoning(builder: Rules, options: Options) -> Node:
+def _reasoning(builder: Rules, options: Options, outside: Around) -> Node:
     if options.reasoning_marks is None:
         return series()
     start, _ = options.reasoning_marks
-    thought = Lexeme("thought", around(options).thought)
+    thought = Lexeme("thought", outside.thought)
     if options.starts_in_reasoning:
         return thought
     # With the white space in front it is one lexeme, or llguidance would take that for the beginning of prose.

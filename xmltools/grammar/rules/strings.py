@@ -53,7 +53,9 @@ from xmltools.tools.schema import EnumShape, TextFacts
 CDATA_OPEN, CDATA_END = "<![CDATA[", "]]>"
 
 _MAX_EXACT = 80
-"""Characters that are counted together with a complement: llguidance gives up between 150 and 200, or with several."""
+"""Characters that are counted together with a complement: llguidance gives up between 150 and 200."""
+_MAX_STATES = 800
+"""The same, times the characters of what the text must not hold: it gives up at some 900."""
 _MAX_LEAST = 50
 """Characters that an automaton counts."""
 
@@ -155,7 +157,7 @@ def counted_text(low: int, high: int | None, *, cdata: str, end_tag: str = "", e
         return EMPTY
     if high is None and not exact and low <= _MAX_LEAST:
         return fitting_text(Repeat(XML, low), cdata=cdata, end_tag=end_tag)
-    counts = exact and max(low, high or 0) <= _MAX_EXACT
+    counts = exact and max(low, high or 0) <= min(_MAX_EXACT, _MAX_STATES // len(CDATA_END + end_tag))
     plain = _exact_plain(low, high) if counts else _counted_plain(low, high, _UNITS if exact else ())
     if cdata == "forbidden":
         return plain
