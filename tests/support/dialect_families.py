@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+
+from xmltools import dialects
+from xmltools.parser import parse
 from xmltools.tools import Tool
 
 __all__ = ["ALSO_GROWING", "GROWING", "TOOLS"]
@@ -248,3 +253,22 @@ ALSO_GROWING = {
     "backticks": '`<tool_call>{"name": ',
 }
 """What is repeated where calls in all dialects are read."""
+
+
+def _of_examples() -> Iterator[tuple[str, tuple[str, str, str]]]:
+    """Yield families of the dialects that have none here, made of the example in each record."""
+    of_their_own = {dialect for dialect, _, _ in GROWING.values()}
+    for each in dialects.all():
+        if each.name in of_their_own or not each.example:
+            continue
+        head, _, tail = re.sub(r"\bget\b", "w", re.sub(r"\bn\b", "p", each.example)).rpartition("1")
+        if not parse(f"{head}x{tail}", TOOLS, dialect=each).calls:
+            head, tail = f'{head}"', f'"{tail}'
+        call = f"{head}x{tail}"
+        yield f"calls of {each.name}", (each.name, "", f"{call}\n")
+        yield f"beginnings of {each.name}", (each.name, "", f"{head} ")
+        yield f"ends in a value of {each.name}", (each.name, head, f"{tail} x")
+        yield f"calls in a value of {each.name}", (each.name, head, f"{call}\n")
+
+
+GROWING |= dict(_of_examples())
