@@ -97,6 +97,12 @@ def declare_serve(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="the chat template opens the model's reasoning, and the upstream does not tell it apart",
     )
+    add(
+        "--escape-users",
+        action="store_true",
+        help="escape what would begin a call, a result or a turn in messages of users too: for clients that put files "
+        "or web pages into them",
+    )
     add("--style", choices=("full", "compact"), default="full", help="how the instructions describe tools")
     add("--server-names", action="store_true", help="name the server of each tool, also where all are on one")
     add("--result-role", choices=("user", "tool"), default="user", help="the role of messages with results")

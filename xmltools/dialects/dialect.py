@@ -168,6 +168,8 @@ class ResultForm:
     one more."""
     each_end: str = ""
     """What stands after each. In what a result says, these marks are made harmless."""
+    older: str = ""
+    """The delimiters in templates of older models of the dialect, joined. They are escaped too."""
     between: str = "\n"
     """What stands between two results."""
     is_headed: bool = False

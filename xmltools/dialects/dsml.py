@@ -70,7 +70,7 @@ _DSML = spelled(
     "DSML",
     "dsml",
     turn_ends=(_EOS, "<｜User｜>", "<｜Assistant｜>"),
-    result=ResultForm(each_start="<tool_result>", each_end="</tool_result>"),
+    result=ResultForm(each_start="<tool_result>", each_end="</tool_result>", older="<result></result>"),  # V3.2
     others=("function_calls",),
 )
 _V41 = replace(_DSML, block="｜DSML｜ calls", pairs=_pairs("｜DSML｜ "), variants=())

@@ -11,9 +11,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from itertools import chain, pairwise
+from typing import Any
 
 from xmltools import dialects
 from xmltools.dialects import FORGE, Body, Dialect, ResultForm
+from xmltools.models.parts import Value
 from xmltools.syntax.markup import SPACES
 from xmltools.syntax.searches import find_rare
 from xmltools.tools import Tool
@@ -29,6 +31,9 @@ _TURNS = (
     *("<beginning_of_sentence>", "<end_of_sentence>"),  # MiniMax-Text-01
     *("<start_function_response>", "<end_function_response>", "<end_function_call>"),  # FunctionGemma
     *("<start_function_declaration>", "<end_function_declaration>"),
+    # Around results in the templates of many models, including those whose dialect is not known.
+    *("<tool_response>", "</tool_response>", "<function_results>", "</function_results>"),
+    *("<tool_output ", "</tool_output>"),  # Muse
 )
 """Tokens with which chat templates begin and end turns, beside those that dialects name, and those of `_TOKEN`."""
 _COMMENTS = ("<!--",)
@@ -120,6 +125,16 @@ class Marks:
             text = mark.sub(_reference(first), text)
         return text
 
+    def neutral_value(self, value: Any) -> Any:
+        """Return JSON, or a part of a message, with no marks in any of its strings, including the names of fields."""
+        if isinstance(value, str):
+            return self.neutral(value)
+        if isinstance(value, dict):
+            return {self.neutral_value(key): self.neutral_value(each) for key, each in value.items()}
+        if isinstance(value, list | tuple):
+            return type(value)(map(self.neutral_value, value))
+        return value.model_copy(update=self.neutral_value(dict(value))) if isinstance(value, Value) else value
+
     def neutral_json(self, text: str) -> str:
         """Return JSON without marks, in which all strings are what they were."""
         for mark, first in self._may_be_in(text):
@@ -206,7 +221,7 @@ def _marks(dialect: Dialect, thoughts: bool) -> Iterator[tuple[str, str]]:
     writing = dialect.written.writing if dialect.written else None
     if writing is not None:
         result, tools = writing.result, writing.tools
-        frames = (result.start, result.end, result.each_start, result.each_end, tools.start, tools.end)
+        frames = (result.start, result.end, result.each_start, result.each_end, result.older, tools.start, tools.end)
         for frame in (*frames, tools.each_start, tools.each_end, _ELEMENTS if tools.form == "elements" else ""):
             yield from map(_opener, _FRAME_TAG.findall(frame))
         yield from map(_token, _plain_frames(result))
@@ -271,6 +286,18 @@ def marks_beside(
         return marks_for(dialect, thoughts=thoughts, names=None, closers=closers)
     names = {name for tool in tools for name in (tool.name, *tool.shape.properties)}
     return marks_for(dialect, thoughts=thoughts, names=tuple(sorted(names)), closers=closers)
+
+
+@lru_cache(maxsize=64)
+def marks_in_calls(dialect: Dialect) -> Marks:
+    """Return what nothing in a call may hold besides, where a chat template writes it as it is: what ends the call or a
+    value, and what begins another argument."""
+    pairs = dialect.pairs
+    own = (
+        (pairs.key, pairs.key_end, pairs.value, pairs.value_end, pairs.quote, *pairs.ends) if pairs is not None else ()
+    )
+    tokens = (mark for mark in (dialect.closer, *own) if len(mark) > 3 and mark[0] == "<")  # others are punctuation
+    return Marks(map(_opener, tokens))
 
 
 COMMON = marks_for(FORGE)

@@ -63,6 +63,8 @@ class Settings:
     show the model its tools all the same, and without it refuse them or read the calls themselves (vLLM, llama.cpp);
     "auto" leaves it out.
     `starts_in_reasoning`: the chat template opens the model's reasoning, and the upstream does not tell it apart.
+    `escape_users`: what would begin a call, a result or a turn is escaped in messages of users too, as it always is in
+    results, definitions and earlier replies.
 
     Raises XMLToolsError for values that are none, and TypeError for names of fields that are none.
     """
@@ -91,6 +93,7 @@ class Settings:
     also: str | tuple[str, ...] | None = None
     upstream_tool_choice: Literal["auto", "none"] = "auto"
     starts_in_reasoning: bool = False
+    escape_users: bool = False
     dialects: Mapping[str, str] | tuple[tuple[str, str], ...] = ()
     upstream_dialects: Mapping[str, str] | tuple[tuple[str, str], ...] = ()
 

@@ -24,7 +24,7 @@ from xmltools.proxy.bridge.requests.incoming import Incoming
 from xmltools.proxy.bridge.result_marks import begins_result
 from xmltools.proxy.bridge.settings import Settings
 from xmltools.render import ENGLISH, render_instructions
-from xmltools.render.marks import marks_beside, turn_marks
+from xmltools.render.marks import Marks, marks_beside, marks_in_calls, turn_marks
 from xmltools.render.prompt_sentences import neutral_line
 from xmltools.render.writable import refuse_foreign
 from xmltools.tools import Tool
@@ -59,6 +59,8 @@ def upstream_messages(
     """
     conversation = incoming.conversation.with_messages(map(_with_breaks, incoming.conversation))
     conversation = conversation.with_messages(map(_with_names, conversation))
+    marks = _marks_of_data(incoming, settings)
+    conversation = conversation.with_messages(_escaped(each, marks, settings) for each in conversation)
     conversation = _with_reasoning(conversation, settings, thinks_in)
     if settings.prompt == "upstream":
         ids = DialectIds.of(settings, conversation)
@@ -136,6 +138,31 @@ def _with_names(message: Message) -> Message:
 
 
 _UNKNOWN = "unknown"
+
+
+def _marks_of_data(incoming: Incoming, settings: Settings) -> Marks:
+    return marks_beside(incoming.tools, named(settings.dialect), closers=True)
+
+
+def _escaped(message: Message, marks: Marks, settings: Settings) -> Message:
+    """Return a message whose data begin no turn, call or result in the prompt that a chat template writes. The words of
+    the system stay, and those of users unless the settings ask for it. In our own prompts, all but the words of users
+    is escaped where it is written."""
+
+    def changed(part: Part) -> Part:
+        part = marks.neutral_value(part)
+        if isinstance(part, ToolCall):  # a template may write an argument as it is
+            given = {"name": part.name, "arguments": part.arguments}
+            part = part.model_copy(update=marks_in_calls(named(settings.dialect)).neutral_value(given))
+        return part
+
+    escapes = {"system": False, "user": settings.escape_users}.get(message.role, settings.prompt == "upstream")
+    return message.model_copy(
+        update={
+            "name": marks.neutral_value(message.name),  # some templates write it in the place of a role
+            "parts": tuple(map(changed, message.parts)) if escapes else message.parts,
+        }
+    )
 
 
 def _with_orphans_told(messages: list[Message]) -> Iterator[Message]:
@@ -230,18 +257,10 @@ def _with_plain_arguments(part: Part, tools: Mapping[str, Tool]) -> Part:
     if not isinstance(part, ToolCall):
         return part
     refuse_foreign(part.arguments, f"the call of {part.name!r:.80}")
-    tool, arguments = tools.get(part.name), _plain(part.arguments)
+    tool, arguments = tools.get(part.name), turn_marks().neutral_value(part.arguments)
     if arguments == part.arguments or (tool is not None and find_problems(arguments, tool.shape)):
         return part
     return part.model_copy(update={"arguments": arguments})
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, str):
-        return turn_marks().neutral(value)
-    if isinstance(value, dict):
-        return {_plain(key): _plain(each) for key, each in value.items()}
-    return [_plain(each) for each in value] if isinstance(value, list) else value
 
 
 def _written_as_turns(conversation: Conversation, settings: Settings) -> Conversation:
@@ -338,7 +357,8 @@ def upstream_body(
     is_asked_not_to_read = False
     if settings.prompt == "upstream":
         deferred = incoming.deferred(tools)
-        body["tools"] = [_definition(tool) for tool in tools if tool not in deferred]
+        marks = _marks_of_data(incoming, settings)
+        body["tools"] = [marks.neutral_value(_definition(tool)) for tool in tools if tool not in deferred]
         is_asked_not_to_read = settings.upstream_tool_choice == "none"
         if is_asked_not_to_read:
             body["tool_choice"] = "none"
