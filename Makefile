@@ -110,10 +110,16 @@ conformance: .venv/test-all.stamp
 plugins: .venv/test.stamp
 	PYTHONPATH=tests .venv-rivals/bin/python -m pytest tests/engine_plugins $(ARGS)
 
-# What the libraries that run agents do with calls that go wrong. They take the network, an environment of their own, and
-# three minutes, half of them to install.
-agents: .venv/test.stamp .venv-agents/stamp
-	XMLTOOLS_AGENTS_PYTHON=$(CURDIR)/.venv-agents/bin/python $(BIN)/python -m pytest -n auto tests/agents $(ARGS)
+# What the libraries that run agents do with calls that go wrong, and all agents for the command line, of which .ci/run
+# runs three. They take the network, environments of their own, and several minutes.
+agents: .venv/test.stamp .venv-agents/stamp .venv-aider/stamp
+	XMLTOOLS_AGENTS_PYTHON=$(CURDIR)/.venv-agents/bin/python XMLTOOLS_MORE_AGENTS=1 \
+		XMLTOOLS_AIDER=$(CURDIR)/.venv-aider/bin/aider $(BIN)/python -m pytest -n auto tests/agents tests/agents_cli $(ARGS)
+
+.venv-aider/stamp: .venv/python.stamp
+	$(PYTHON) -m venv .venv-aider
+	.venv-aider/bin/python -m pip install --quiet --disable-pip-version-check aider-chat==0.86.2
+	@touch $@
 
 .venv-agents/stamp: tests/agents/requirements.txt .venv/python.stamp
 	$(PYTHON) -m venv .venv-agents
@@ -123,7 +129,7 @@ agents: .venv/test.stamp .venv-agents/stamp
 	@touch $@
 
 clean:
-	rm -rf .venv .venv-agents .venv-rivals dist build .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-agents .venv-aider .venv-rivals dist build .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
 
 .venv/python.stamp:
 	@test -n "$(PYTHON)" || { echo "xmltools needs Python 3.11 or later; none was found on PATH (set PYTHON=/path/to/python)" >&2; exit 1; }

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import sys
+import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +18,7 @@ pytest.importorskip("uvicorn")
 
 from proxy.running import running
 
-from agents_cli.agents import AGENTS, Agent, Ran, install
+from agents_cli.agents import AGENTS, AGENTS_WITHOUT_TOOLS, PAGE, Agent, Ran, install, locked
 from agents_cli.upstream import Plan, Prompt, call
 from xmltools.proxy.bridge import Settings
 from xmltools.proxy.server import ServeConfig, create_app
@@ -37,37 +41,76 @@ class Desk:
     bins: Path
     home: Path
     work: Path
+    asked: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
 
     def shell(self, command: str) -> str:
-        if self.agent.name == "codex":
-            return call("exec_command", cmd=command)
-        if self.agent.name == "claude":
-            return call("Bash", command=command, description="Run it")
+        match self.agent.name:
+            case "codex":
+                return call("exec_command", cmd=command)
+            case "claude":
+                return call("Bash", command=command, description="Run it")
+            case "qwen":
+                # It has lost what a command printed that ended at once.
+                return call(
+                    "run_shell_command", command=f"{command}; sleep 1", description="Run it", is_background=False
+                )
+            case "cline":
+                return call("run_commands", commands=[command])
         return call("bash", command=command, description="Run it")
 
     def read(self, name: str) -> str:
-        if self.agent.name == "codex":
-            return self.shell(f"cat {name}")
-        if self.agent.name == "claude":
-            return call("Read", file_path=str(self.work / name))
-        return call("read", filePath=str(self.work / name))
+        path = str(self.work / name)
+        match self.agent.name:
+            case "codex":
+                return self.shell(f"cat {name}")
+            case "claude":
+                return call("Read", file_path=path)
+            case "qwen":
+                return call("read_file", file_path=path)
+            case "cline":
+                return call("read_files", files=[{"path": path}])
+        return call("read", filePath=path)
 
     def edit(self, name: str, before: str, after: str) -> str:
-        if self.agent.name == "codex":
-            patch = f"*** Begin Patch\n*** Update File: {name}\n@@\n-{before}\n+{after}\n*** End Patch"
-            return self.shell(f"apply_patch <<'EOF'\n{patch}\nEOF")
         path = str(self.work / name)
-        if self.agent.name == "claude":
-            return call("Edit", file_path=path, old_string=before, new_string=after)
+        match self.agent.name:
+            case "codex":
+                patch = f"*** Begin Patch\n*** Update File: {name}\n@@\n-{before}\n+{after}\n*** End Patch"
+                return self.shell(f"apply_patch <<'EOF'\n{patch}\nEOF")
+            case "claude":
+                return call("Edit", file_path=path, old_string=before, new_string=after)
+            case "qwen":
+                return call("edit", file_path=path, old_string=before, new_string=after)
+            case "cline":
+                return call("editor", path=path, old_text=before, new_text=after)
         return call("edit", filePath=path, oldString=before, newString=after)
 
-    def run(self, reply: Callable[[Prompt], str], task: str, *more: str) -> tuple[Ran, Plan]:
+    def run(self, reply: Callable[[Prompt], str], task: str, *more: str, **options: Any) -> tuple[Ran, Plan]:
         """Let the agent do a task while the model replies so; return what it printed, and what the model was shown."""
-        plan = Plan(reply)
-        with running(plan) as upstream, running(create_app(ServeConfig(upstream=upstream, settings=FORGES))) as url:
-            ran = self.agent.run(self.bins, self.home, self.work, url, task, *more)
+        self.agent.command(self.bins)
+        plan = Plan(reply, wants_tools=self.agent.name in AGENTS)
+        with running(plan) as upstream, running(self._proxy(upstream)) as url:
+            ran = self.agent.run(self.bins, self.home, self.work, url, task, *more, **options)
         assert not plan.failures, (plan.failures, ran)
         return ran, plan
+
+    def _proxy(self, upstream: str) -> Callable[..., Any]:
+        """The proxy, which remembers what it was asked by the agent."""
+        app = create_app(ServeConfig(upstream=upstream, settings=FORGES))
+
+        async def remembering(scope: Any, receive: Any, send: Any) -> None:
+            async def received() -> Any:
+                event = await receive()
+                if scope.get("method") == "POST" and event["type"] == "http.request":
+                    bodies[scope["path"]] = bodies.get(scope["path"], b"") + event.get("body", b"")
+                    if not event.get("more_body"):
+                        self.asked.append((scope["path"], json.loads(bodies.pop(scope["path"]) or b"{}")))
+                return event
+
+            bodies: dict[str, bytes] = {}
+            await app(scope, received, send)
+
+        return remembering
 
 
 def desk_of(agent: Agent, bins: Path, folder: Path) -> Desk:
@@ -87,9 +130,33 @@ def codex(bins: Path, tmp_path: Path) -> Desk:
     return desk_of(AGENTS["codex"], bins, tmp_path)
 
 
+@pytest.fixture
+def cline(bins: Path, tmp_path: Path) -> Desk:
+    return desk_of(AGENTS["cline"], bins, tmp_path)
+
+
 def planned(*replies: str) -> Callable[[Prompt], str]:
     """Say one reply after the other; a conversation that goes on behind the last is at its end."""
     return lambda prompt: replies[prompt.turn] if prompt.turn < len(replies) else "All is done."
+
+
+APIS = {"/v1/messages": "Messages", "/v1/responses": "Responses", "/v1/chat/completions": "chat completions"}
+LIMITS = ("max_tokens", "max_output_tokens", "max_completion_tokens")
+WRITE = "XMLTOOLS_WRITE_ROWS"
+"""The environment variable with which the rows of the page's table are written."""
+
+
+def assert_page_has_row(desk: Desk, tools: str) -> None:
+    """The page's table has a row for the agent: its version, the API that it speaks, and what it asked for."""
+    path, body = next(each for each in desk.asked if each[0] in APIS and (each[1].get("tools") or tools == "none"))
+    limit = next((f"{body[name]:,}" for name in LIMITS if name in body), "not limited")
+    title = desk.agent.title
+    row = f"| {title} | {desk.agent.version(desk.bins, desk.home)} | {APIS[path]} | {limit} | {tools} |"
+    if WRITE in os.environ:
+        with locked(Path(tempfile.gettempdir()) / "xmltools_rows.lock"):
+            page = PAGE.read_text(encoding="utf-8")
+            PAGE.write_text(re.sub(rf"^\| {title} \| [\d.]+ \|.*$", row, page, flags=re.MULTILINE), encoding="utf-8")
+    assert f"\n{row}\n" in PAGE.read_text(encoding="utf-8"), row
 
 
 def test_a_tool_is_run_and_the_model_sees_its_result(desk: Desk) -> None:
@@ -103,6 +170,7 @@ def test_a_tool_is_run_and_the_model_sees_its_result(desk: Desk) -> None:
     [(_, result)] = plan.prompts[1].results
     assert SECRET in result
     assert len(plan.prompts) == 2
+    assert_page_has_row(desk, "runs them")
 
 
 def test_several_calls_of_one_turn_are_all_run(desk: Desk) -> None:
@@ -134,6 +202,52 @@ def test_the_model_sees_an_error(desk: Desk) -> None:
     [(_, result)] = plan.prompts[1].results
     assert "nowhere.txt" in result or "exist" in result
     assert any(word in result.lower() for word in ("not exist", "no such file", "not found"))
+
+
+def test_aider_edits_files_by_text(bins: Path, tmp_path: Path) -> None:
+    desk = desk_of(AGENTS_WITHOUT_TOOLS["aider"], bins, tmp_path)
+    (desk.work / "note.txt").write_text(f"{SECRET}\n", encoding="utf-8")
+    ran, plan = desk.run(lambda _: "I edit.\n\nnote.txt\n```\na <tool> is blue\n```\n", "Make it.", "note.txt")
+    assert ran.status == 0, ran
+    assert (desk.work / "note.txt").read_text(encoding="utf-8") == "a <tool> is blue\n"
+    assert len(plan.prompts) == 1 and "<tool_name>" not in plan.prompts[0].system
+    assert_page_has_row(desk, "none")
+
+
+# What only one has
+
+
+WINDOW = "CLAUDE_CODE_MAX_CONTEXT_TOKENS"
+SMALL = {WINDOW: "32768"}
+
+
+@pytest.mark.parametrize(
+    ("changed", "status", "words"),
+    [
+        ({}, 0, "READ."),
+        ({WINDOW: None}, 0, "assumes a context window of 1m tokens"),
+        (SMALL, 1, "Autocompact is thrashing"),
+        ({**SMALL, "CLAUDE_CODE_MAX_OUTPUT_TOKENS": "8000"}, 0, "READ."),
+    ],
+)
+def test_claude_code_and_the_context_window(
+    changed: dict[str, str | None], status: int, words: str, bins: Path, tmp_path: Path
+) -> None:
+    desk = desk_of(AGENTS["claude"], bins, tmp_path)
+    (desk.work / "note.txt").write_text(f"{SECRET}\n", encoding="utf-8")
+    ran, _ = desk.run(planned(desk.read("note.txt"), "READ."), "What is in note.txt?", changed=changed)
+    said = f"{ran.out}{ran.err}"
+    assert ran.status == status and words in said, ran
+    assert ("assumes a context window" in said) == (changed.get(WINDOW, "set") is None), ran
+
+
+def test_cline_with_yolo_asks_until_a_tool_says_that_it_is_done(cline: Desk) -> None:
+    """A model that never calls the tool is asked without end: tried for a minute, with 700 requests."""
+    end = call("submit_and_exit", summary="All is DONE.", verified=True)
+    ran, plan = cline.run(lambda prompt: "I am done." if prompt.turn < 12 else end, "Say hello.", "--yolo")
+    assert ran.status == 0 and "All is DONE." in ran.out, ran
+    assert len(plan.prompts) == 13
+    assert all("not complete until you call" in prompt.last for prompt in plan.prompts[1:])
 
 
 # What only Codex has

@@ -18,7 +18,7 @@ from xmltools.render import render_call
 __all__ = ["Plan", "Prompt", "call"]
 
 
-def call(name: str, **arguments: str) -> str:
+def call(name: str, **arguments: Any) -> str:
     """A call as a model writes it."""
     return render_call(ToolCall(id="c", name=name, arguments=dict(arguments)))
 
@@ -63,8 +63,9 @@ def text_of(content: Any) -> str:
 class Plan(Player):
     """The server. `reply` is asked for each prompt that tells of tools; others are wanted for a title, and get one."""
 
-    def __init__(self, reply: Callable[[Prompt], str]) -> None:
+    def __init__(self, reply: Callable[[Prompt], str], *, wants_tools: bool = True) -> None:
         super().__init__(speed=0)
+        self.wants_tools = wants_tools
         self.reply = reply
         self.prompts: list[Prompt] = []
         self.failures: list[BaseException] = []
@@ -78,7 +79,7 @@ class Plan(Player):
         return completion(read_request("chat", asked), self._said(Prompt(asked)))
 
     def _said(self, prompt: Prompt) -> str:
-        if "<tool_name>" not in prompt.system:
+        if self.wants_tools and "<tool_name>" not in prompt.system:
             return "A title"
         with self._lock:
             self.prompts.append(prompt)
