@@ -450,7 +450,7 @@ def test_a_failure_of_ours_is_logged_by_its_place_and_told_without_details(
     def fail(*_: Any) -> Any:
         raise RuntimeError(CANARY)
 
-    monkeypatch.setattr("xmltools.proxy.server.relayed_answer.send_bytes", fail)
+    monkeypatch.setattr("xmltools.proxy.server.relayed_answer.RelayedAnswer._finish", fail)
     with world(Upstream(make=reply("Hi"))) as it:
         response = it.post()
     assert response.status_code == 500 and CANARY not in response.text

@@ -90,7 +90,7 @@ def _cors(config: ServeConfig) -> dict[str, Any]:
 def _sender(config: ServeConfig) -> Sender:
     if config.demo:
         return InProcess(ScriptedModel(speed=config.speed))
-    return Connections(config.base_url, config.connect_timeout)
+    return Connections(config.base_url, config.connect_timeout, option=" (--connect-timeout)")
 
 
 class _Server(uvicorn.Server):

@@ -19,7 +19,6 @@ from xmltools.proxy.bridge import Settings, UpstreamError
 from xmltools.proxy.bridge.settings import ANY_MODEL, AUTO
 from xmltools.proxy.server.config import ServeConfig
 from xmltools.proxy.server.logging import LOGGER
-from xmltools.proxy.server.network import Request
 from xmltools.proxy.server.upstream import Upstream, beside_api
 
 PATIENCE: Final = 2.0
@@ -132,8 +131,7 @@ class ToldDialects:
 
         Raises UpstreamError if it may be asked again later.
         """
-        request: Request = self._upstream.ask(scope, method, path, content)
-        async with self._upstream.send(request) as answer:
+        async with self._upstream.open(self._upstream.beside(scope, method, path, content)) as answer:
             if answer.status in (401, 403, 429) or answer.status >= 500:
                 raise UpstreamError("not now")
             if answer.status != 200:

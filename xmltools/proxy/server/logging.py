@@ -29,6 +29,15 @@ logging.getLogger("xmltools").addHandler(logging.NullHandler())
 _KEY = "xmltools.record"
 _ID = re.compile(r"[A-Za-z0-9._:@=/+-]{1,128}")
 _OTHER = "other"
+_ROUTES = frozenset(
+    (
+        *("/", "/healthz", "/metrics", "/playground", "/playground/api/analyse"),
+        *("/live", "/live/events", "/live/exchange", "/live/case"),
+        *("/v1/chat/completions", "/v1/messages", "/v1/messages/count_tokens", "/v1/responses", "/v1/models"),
+    )
+)
+_STARTS = {"/playground/static/": "/playground/static", "/v1/models/": "/v1/models", "/v1/": "passthrough"}
+"""How other paths are told, by how they start."""
 _MOST = 100
 _PLAIN_NAME = r"[A-Za-z0-9_.-]{1,64}"
 _LONGEST = 128
@@ -52,8 +61,8 @@ class Record:
 
     id: str
     method: str
-    api: Api = "chat"
-    route: str = "other"
+    api: Api
+    route: str
     model: str = ""
     stream: bool = False
     status: int = 0
@@ -73,7 +82,8 @@ class Record:
         """Make the record of a request and keep it in its scope. The client's own id is taken if it is a plain word."""
         given = Headers(scope=scope).get("x-request-id", "")
         id = given if _ID.fullmatch(given) else f"req_{uuid.uuid4().hex}"
-        record = cls(id=id, method=scope["method"], api=_api_of(scope["path"]))
+        path = scope["path"]
+        record = cls(id=id, method=scope["method"], api=_api_of(path), route=_route_of(path))
         scope[_KEY] = record
         return record
 
@@ -88,6 +98,13 @@ def _api_of(path: str) -> Api:
     if path == "/v1/messages" or path.startswith("/v1/messages/"):
         return "messages"
     return "responses" if path.startswith("/v1/responses") else "chat"
+
+
+def _route_of(path: str) -> str:
+    """Return what numbers and logs have of a path."""
+    if path in _ROUTES:
+        return path
+    return next((route for start, route in _STARTS.items() if path.startswith(start)), _OTHER)
 
 
 def record_of(scope: MutableMapping[str, Any]) -> Record:

@@ -18,9 +18,10 @@ from urllib.parse import urlsplit
 import aiohttp
 import httpx2
 from aiohttp.http import HttpProcessingError
+from starlette.requests import ClientDisconnect
 from yarl import URL
 
-from xmltools.proxy.bridge import Turn, UpstreamError
+from xmltools.proxy.bridge import Refusal, Turn, UpstreamError
 
 Content = bytes | AsyncIterator[bytes] | None
 Headers = list[tuple[bytes, bytes]]
@@ -100,12 +101,15 @@ class Sender(Protocol):
 class Connections:
     """Sends requests over as many connections as it takes, and keeps those that are idle for the next ones.
 
-    `base` is the URL that errors name; `connect_timeout` are the seconds until there is a connection; `trusted` says
-    whose certificates are trusted, by default the usual authorities'.
+    `base` is the URL that errors name; `connect_timeout` are the seconds until there is a connection, which `option`
+    sets; `trusted` says whose certificates are trusted, by default the usual authorities'.
     """
 
-    def __init__(self, base: str, connect_timeout: float, *, trusted: ssl.SSLContext | None = None) -> None:
+    def __init__(
+        self, base: str, connect_timeout: float, *, option: str = "", trusted: ssl.SSLContext | None = None
+    ) -> None:
         self._base = base
+        self._option = option
         self._timeout = aiohttp.ClientTimeout(total=None, connect=connect_timeout)
         self._trusted = trusted or httpx2.create_ssl_context(trust_env=False)
         self._session: aiohttp.ClientSession | None = None
@@ -162,32 +166,30 @@ class Connections:
     async def _pieces(self, answer: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:
         is_empty = True
         with self._told():
-            while piece := await self._next(answer):
-                is_empty = False
-                yield piece
+            try:
+                while piece := await answer.content.readany():
+                    is_empty = False
+                    yield piece
+            except RuntimeError as error:  # of a connection that aiohttp closed, since it could not read what came
+                raise aiohttp.ClientPayloadError(str(error)) from None
         if is_empty and _ends_with_connection(answer):  # aiohttp takes a head that was cut for a whole one
             raise UpstreamError(_BROKEN)
 
-    async def _next(self, answer: aiohttp.ClientResponse) -> bytes:
-        try:
-            return await answer.content.readany()
-        except RuntimeError as error:  # of a connection that aiohttp closed, since it could not read what came
-            raise aiohttp.ClientPayloadError(str(error)) from None
-
     @contextmanager
     def _told(self) -> Iterator[None]:
-        """Raise what went wrong as UpstreamError."""
+        """Raise what went wrong as UpstreamError, and what the body of the request raised as it is."""
         try:
             yield
         except aiohttp.ConnectionTimeoutError:
-            seconds = f"{self._timeout.connect:g}"
-            message = f"the upstream took no connection within {seconds} seconds"
+            message = f"the upstream took no connection within {self._timeout.connect:g} seconds{self._option}"
             raise UnreachableError(message, Why.TIMEOUT, 504) from None
         except aiohttp.ClientConnectorError as error:
             raise self._unreachable(error, _why(error)) from None
         except UnicodeError as error:  # of a host's name that can't be looked up, such as one with an empty part
             raise self._unreachable(error, Why.NO_SUCH_HOST) from None
-        except (aiohttp.ClientError, HttpProcessingError, OSError):
+        except (aiohttp.ClientError, HttpProcessingError, OSError) as error:
+            if isinstance(error.__cause__, (Refusal, ClientDisconnect)):  # of the body, which comes from the client
+                raise error.__cause__ from None
             raise UpstreamError(_BROKEN) from None
 
     def _unreachable(self, error: BaseException, why: Why | None) -> UnreachableError:

@@ -5,22 +5,25 @@ The path of a request can't lead out of the upstream's: what would climb is refu
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import AbstractContextManager
 from typing import Any
 from urllib.parse import quote, unquote
 
-from starlette.datastructures import Headers
-from starlette.types import Receive, Scope, Send
+from starlette.requests import Request
+from starlette.types import Scope
 
 from xmltools.conversations.streams import to_sse
-from xmltools.proxy.bridge import Api, Refusal, UpstreamError, error_body, error_message
+from xmltools.proxy.bridge import Api, Refusal, error_body, error_message
 from xmltools.proxy.bridge.client_errors import UpstreamStatusError
 from xmltools.proxy.bridge.json_bodies import encoded
 from xmltools.proxy.bridge.relay import EVENTS, JSON, MAX_ERROR, Answered, Ask, Head, Relay, Steps, Take, read_whole
+from xmltools.proxy.server import network
 from xmltools.proxy.server.logging import record_of
-from xmltools.proxy.server.network import Content, Request
+from xmltools.proxy.server.network import Content
 from xmltools.proxy.server.passed_answers import PassedAnswer
 from xmltools.proxy.server.relayed_answer import RelayedAnswer
-from xmltools.proxy.server.request_bodies import Upload, check_size
+from xmltools.proxy.server.request_bodies import body_pieces, check_size
 from xmltools.proxy.server.server_parts import Service
 
 _PREFIX = b"/v1"
@@ -28,43 +31,28 @@ _COMPLETIONS = b"/completions"
 """What paths end with below which a model replies; their streams say that they have ended."""
 
 
-async def pass_through(service: Service, scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer a request for anything else below `/v1/`."""
-    record_of(scope).route = "passthrough"
-    path = upstream_path(scope)
-    check_size(Headers(scope=scope), service.config.max_body)
-    upload = Upload(receive, service.config.max_body)
-    if not _has_body(scope):
-        await upload.skip()
-        await forward(service, scope, receive, send, path, None)
-    else:
-        await forward(service, scope, receive, send, path, upload.pieces(), upload)
-
-
-async def forward(
+def passed_on(
     service: Service,
-    scope: Scope,
-    receive: Receive,
-    send: Send,
+    request: Request,
     path: bytes,
-    content: Content,
-    upload: Upload | None = None,
-) -> None:
-    """Pass on a request to `path` below the upstream's base URL, and the answer back."""
-    record, hides = record_of(scope), service.config.upstream_key is not None
-    options = service.relay_options(record)
-    relay = Passing(record.api, is_chat=path.endswith(_COMPLETIONS), hides=hides, upload=upload, **options)
+    body: bytes | None = None,
+    around: AbstractContextManager[None] | None = None,
+) -> RelayedAnswer:
+    """Return what passes on a request to `path` below the upstream's base URL, and the answer back. Its body is passed
+    on while it comes, unless it is given."""
+    record, most, body_read = record_of(request.scope), service.config.max_body, None
+    content: Content = body
+    if body is None and {"content-length", "transfer-encoding"} & set(request.headers):
+        check_size(request, most)
+        body_read = asyncio.Event()
+        content = body_pieces(request, most, body_read)
+    hides = service.config.upstream_key is not None
+    relay = Passing(record.api, is_chat=path.endswith(_COMPLETIONS), hides=hides, **service.relay_options(record))
 
-    def make(_: Ask) -> Request:
-        return service.upstream.passed(scope, path, content)
+    def make(_: Ask) -> network.Request:
+        return service.upstream.passed(request.scope, path, content)
 
-    body_read = upload.read if upload is not None else None
-    await RelayedAnswer(service, relay, relay.steps(), make, scope, receive, send, body_read=body_read).run()
-
-
-def _has_body(scope: Scope) -> bool:
-    names = {name for name, _ in scope["headers"]}
-    return b"content-length" in names or b"transfer-encoding" in names
+    return RelayedAnswer(service, record, relay, relay.steps(), make, body_read=body_read, around=around)
 
 
 def upstream_path(scope: Scope) -> bytes:
@@ -80,16 +68,14 @@ def upstream_path(scope: Scope) -> bytes:
 
 class Passing(Relay):
     """The relay of an answer that is passed on unchanged. `is_chat`: it should be a completion. `hides`: errors are
-    read whole, to take the upstream's key out of them, which the client must not see. `upload` is the body of the
-    request, if it is passed on while it comes."""
+    read whole, to take the upstream's key out of them, which the client must not see."""
 
     raw = True
 
-    def __init__(self, api: Api, *, is_chat: bool, hides: bool, upload: Upload | None, **options: Any) -> None:
+    def __init__(self, api: Api, *, is_chat: bool, hides: bool, **options: Any) -> None:
         super().__init__(api, **options)
         self._is_chat = is_chat
         self._hides = hides
-        self._upload = upload
         self._tail: bytes | None = None  # of what has been passed on of a stream
 
     def steps(self) -> Steps:
@@ -97,16 +83,8 @@ class Passing(Relay):
         return self._guarded(self._passed())
 
     def _passed(self) -> Steps:
-        try:
-            answered: Answered = yield Ask()
-            if self._hides and answered.status >= 400:
-                yield from self._error(answered)
-            else:
-                yield from self._as_it_is(answered)
-        except UpstreamError:
-            if self._upload is not None and self._upload.failure is not None:
-                raise self._upload.failure from None  # it was not the upstream that broke off
-            raise
+        answered: Answered = yield Ask()
+        yield from (self._error if self._hides and answered.status >= 400 else self._as_it_is)(answered)
 
     def _as_it_is(self, answered: Answered) -> Steps:
         passed = PassedAnswer(answered, is_chat=self._is_chat)

@@ -9,8 +9,7 @@ from typing import Any, TypeVar
 import anyio
 import anyio.to_thread
 
-from xmltools.models.events import ArgumentDelta, Event
-from xmltools.proxy.bridge import AddedFields, Exchange
+from xmltools.proxy.bridge import AddedFields
 from xmltools.proxy.playground import LiveHub
 from xmltools.proxy.server.chat_templates import ToldDialects
 from xmltools.proxy.server.config import ServeConfig
@@ -49,17 +48,3 @@ class Service:
     async def read(self, body: bytes, work: Callable[[], _T]) -> _T:
         """Return the result of reading a request, in a thread if that may take long."""
         return await self.in_thread(work) if len(body) > LONG else work()
-
-    def observe(self, exchange: Exchange, record: Record) -> None:
-        """Listen to the events of an exchange: for the live view, and until the first piece of an argument."""
-        live = record.live
-
-        def hear(choice: int, event: Event) -> None:
-            if record.first_argument is None and isinstance(event, ArgumentDelta):
-                record.first_argument = record.elapsed
-                if live is None:
-                    exchange.on_event = None  # nothing more is wanted, and every event would pay
-            if live is not None:
-                live.event(choice, event)
-
-        exchange.on_event = hear

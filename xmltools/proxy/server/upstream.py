@@ -5,7 +5,7 @@ There is one upstream, from the configuration; nothing in a request leads elsewh
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping
 from contextlib import aclosing, asynccontextmanager, nullcontext
 from typing import Any
 
@@ -14,13 +14,12 @@ from starlette import datastructures
 from starlette.types import Scope
 
 from xmltools import __version__
-from xmltools.proxy.bridge.client_errors import UpstreamError
+from xmltools.proxy.bridge import Turn, UpstreamError
 from xmltools.proxy.bridge.json_bodies import encoded, without_keys
-from xmltools.proxy.bridge.relay import Ask
 from xmltools.proxy.recordings import Recorder, Recording
 from xmltools.proxy.server.config import ServeConfig
 from xmltools.proxy.server.logging import Record, record_of
-from xmltools.proxy.server.network import Content, Headers, Request, Response, Sender, UnreachableError, Why
+from xmltools.proxy.server.network import Content, Headers, Request, Response, Sender
 from xmltools.proxy.server.tracing import trace_headers
 
 _SECRET = frozenset((b"authorization", b"x-api-key", b"api-key"))
@@ -62,11 +61,11 @@ class UpstreamAnswer:
 
     def header(self, name: bytes) -> str:
         """Return a header by its name in small letters, empty if there is none."""
-        return _first(self._headers, name).decode("latin-1")
+        return datastructures.Headers(raw=self._headers).get(name.decode(), "")
 
     def passed_headers(self) -> Headers:
         """Return the headers for a client that gets the body as it is."""
-        dropped = _HOP_BY_HOP | _NOT_PASSED_DOWN | _named_by_connection(self._headers)
+        dropped = _HOP_BY_HOP | _NOT_PASSED_DOWN | _named_by(self.header(b"connection"))
         return [each for each in self._headers if each[0] not in dropped and not each[0].startswith(_ABOUT_PAGES)]
 
     def headers_beside_body(self) -> Headers:
@@ -79,119 +78,95 @@ class UpstreamAnswer:
 
     async def read(self, most: int) -> bytes:
         """Return the body. Raises UpstreamError if it has more than `most` bytes."""
-        parts: list[bytes] = []
-        size = 0
+        body = b""
         async for piece in self.pieces:
-            parts.append(piece)
-            size += len(piece)
-            if size > most:
+            body += piece
+            if len(body) > most:
                 raise UpstreamError(f"the upstream's answer has more than {most:,} bytes")
-        return b"".join(parts)
+        return body
 
 
 class Upstream:
     """Makes requests for the upstream and sends them."""
 
     def __init__(self, config: ServeConfig, sender: Sender) -> None:
-        self._config = config
         self._sender = sender
         self._base = as_sent(config.base_url)
         self._recorder = Recorder(config.record) if config.record is not None else None
         self._keys = [config.upstream_key.encode()] if config.upstream_key is not None else []
+        self._is_locked = config.api_key is not None
 
     def hide(self, said: bytes) -> bytes:
         """Return what the upstream said of an error without its key, which is none of the client's business: some
         repeat what they refuse."""
         return without_keys(said, self._keys)
 
-    def chat(self, scope: Scope, ask: Ask) -> Request:
-        """Return the request for a chat completion."""
-        headers = [(b"content-type", b"application/json"), *self._own_headers(scope)]
-        return self._request("POST", b"/chat/completions", headers, ask.body)._replace(turn=ask.turn)
-
-    def get(self, scope: Scope, path: bytes) -> Request:
-        """Return a request of ours for what is at a path below the base URL, in the name of the client."""
-        return self._request("GET", path, self._own_headers(scope), None)
-
-    def ask(self, scope: Scope, method: str, path: bytes, content: Any = None) -> Request:
-        """Return a request of ours, in the name of the client, for what is beside OpenAI's API: `content` is JSON."""
-        headers = self._own_headers(scope)
-        if content is not None:
-            headers.append((b"content-type", b"application/json"))
-        body = None if content is None else encoded(content)
-        return Request(method, (beside_api(self._base) or self._base) + path.decode("latin-1"), headers, body)
-
-    @asynccontextmanager
-    async def send(self, request: Request) -> AsyncIterator[UpstreamAnswer]:
-        """Send a request that no client sees, as `open` does."""
-        async with self._sender.open(request, decode=True) as response:
-            yield UpstreamAnswer(response, response.pieces, self._keys)
-
-    def _own_headers(self, scope: Scope) -> Headers:
+    def own(
+        self, scope: Scope, method: str, path: bytes, body: bytes | None = None, turn: Turn | None = None
+    ) -> Request:
+        """Return a request of ours, in the name of the client, for what is at a path below the base URL."""
         given = {b"user-agent": _USER_AGENT, **dict(scope["headers"])}
-        passed = [(name, given[name]) for name in _CHAT_HEADERS if name in given]
+        headers = [(name, given[name]) for name in _CHAT_HEADERS if name in given]
         # No compression: it would be undone here, and hold streams back.
-        return [*passed, (b"accept-encoding", b"identity"), *self._bearer(given), *_trace(scope)]
+        headers += [(b"accept-encoding", b"identity"), *self._bearer(given), *_trace(scope)]
+        if body is not None:
+            headers.append((b"content-type", b"application/json"))
+        return Request(method, self._base + path.decode("latin-1"), headers, body, turn)
+
+    def beside(self, scope: Scope, method: str, path: bytes, content: Any = None) -> Request:
+        """Return a request of ours for what is beside OpenAI's API: `content` is JSON."""
+        request = self.own(scope, method, path, None if content is None else encoded(content))
+        return request._replace(url=(beside_api(self._base) or self._base) + path.decode("latin-1"))
 
     def passed(self, scope: Scope, path: bytes, content: Content) -> Request:
         """Return a request that is passed on as it came, to a path below the base URL."""
         given = dict(scope["headers"])
-        dropped = _HOP_BY_HOP | _NOT_PASSED_UP | _named_by_connection(scope["headers"])
+        dropped = _HOP_BY_HOP | _NOT_PASSED_UP | _named_by(given.get(b"connection", b"").decode("latin-1"))
+        added = _trace(scope)
         if isinstance(content, bytes):
             dropped |= {b"content-length"}
-        if self._config.api_key is not None or self._config.upstream_key is not None:
+        if self._keys or self._is_locked:
             dropped |= _SECRET
-        if self._config.upstream_key is not None:
+            added += self._bearer(given)
+        if self._keys:
             dropped |= {b"accept-encoding"}
+            added.append((b"accept-encoding", b"identity"))  # an error is searched for the key
         headers = [(name, value) for name, value in scope["headers"] if name not in dropped]
-        if self._config.upstream_key is not None:
-            headers.append((b"accept-encoding", b"identity"))  # an error is searched for the key
-        if dropped >= _SECRET:
-            headers += self._bearer(given)
-        query = b"?" + scope["query_string"] if scope["query_string"] else b""
-        return self._request(scope["method"], path + query, [*headers, *_trace(scope)], content)
-
-    def _request(self, method: str, target: bytes, headers: Headers, content: Content) -> Request:
-        return Request(method, self._base + target.decode("latin-1"), headers, content)
+        target = path + b"?" + scope["query_string"] if scope["query_string"] else path
+        return Request(scope["method"], self._base + target.decode("latin-1"), [*headers, *added], content)
 
     def _bearer(self, given: Mapping[bytes, bytes]) -> Headers:
         """Return the credentials for the upstream: ours, or the client's unless they were meant for us."""
-        if self._config.upstream_key is not None:
-            return [(b"authorization", b"Bearer " + self._config.upstream_key.encode())]
-        if self._config.api_key is not None:
+        if self._keys:
+            said = b"Bearer " + self._keys[0]
+        elif self._is_locked:
             return []
-        if b"authorization" in given:
-            return [(b"authorization", given[b"authorization"])]
-        return [(b"authorization", b"Bearer " + given[b"x-api-key"])] if b"x-api-key" in given else []
+        else:
+            said = given.get(b"authorization") or (b"x-api-key" in given and b"Bearer " + given[b"x-api-key"]) or b""
+        return [(b"authorization", said)] if said else []
 
     @asynccontextmanager
-    async def open(self, request: Request, record: Record, *, raw: bool = False) -> AsyncIterator[UpstreamAnswer]:
-        """Send a request; give the answer, whose body is decoded unless `raw`.
+    async def open(
+        self, request: Request, record: Record | None = None, *, raw: bool = False
+    ) -> AsyncIterator[UpstreamAnswer]:
+        """Send a request; give the answer, whose body is decoded unless `raw`. `record` is that of the client's
+        request, if it gets the answer.
 
         Raises UpstreamError if there is none, and, also out of the block, if it breaks off.
         """
-        recording = self._recording(request)
-        try:
-            with recording or nullcontext():
-                async with self._sender.open(request, decode=not raw) as response:
+        recording, path = None, httpx2.URL(request.url).path
+        if self._recorder is not None and path.endswith("/chat/completions"):
+            body = request.content if isinstance(request.content, bytes) else b""
+            recording = self._recorder.start(body, method=request.method, path=path)
+        with recording or nullcontext():
+            async with self._sender.open(request, decode=not raw) as response:
+                if record is not None:
                     record.upstream_status = response.status
-                    pieces = response.pieces
-                    if recording is not None:
-                        recording.head(response.status, datastructures.Headers(raw=response.headers))
-                        pieces = _kept(pieces, recording)
-                    yield UpstreamAnswer(response, pieces, self._keys)
-        except UnreachableError as error:
-            if error.why is Why.TIMEOUT:
-                raise UpstreamError(f"{error} (--connect-timeout)", error.status) from None
-            raise
-
-    def _recording(self, request: Request) -> Recording | None:
-        """Begin to keep an exchange of chat completions, if any are to be kept."""
-        path = httpx2.URL(request.url).path
-        if self._recorder is None or not path.endswith("/chat/completions"):
-            return None
-        body = request.content if isinstance(request.content, bytes) else b""
-        return self._recorder.start(body, method=request.method, path=path)
+                pieces = response.pieces
+                if recording is not None:
+                    recording.head(response.status, datastructures.Headers(raw=response.headers))
+                    pieces = _kept(pieces, recording)
+                yield UpstreamAnswer(response, pieces, self._keys)
 
 
 def as_sent(url: str) -> str:
@@ -213,12 +188,9 @@ async def _kept(pieces: AsyncGenerator[bytes, None], recording: Recording) -> As
     recording.end()
 
 
-def _first(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> bytes:
-    return next((value for key, value in headers if key == name), b"")
-
-
-def _named_by_connection(headers: Iterable[tuple[bytes, bytes]]) -> frozenset[bytes]:
-    return frozenset(word.strip().lower() for word in _first(headers, b"connection").split(b","))
+def _named_by(connection: str) -> frozenset[bytes]:
+    """Return the headers that the header Connection names: they are for the next hop only."""
+    return frozenset(word.strip().lower().encode("latin-1") for word in connection.split(","))
 
 
 def _trace(scope: Scope) -> Headers:
