@@ -291,6 +291,15 @@ class ForeignCalls:
         """Whether the text is in a call that has begun, or in an attempt: what it has is text."""
         return self._call is not None
 
+    def begins(self, text: str) -> int:
+        """Return where in a text a call seems to begin, if nothing is known of what comes after it; its length, if none
+        does. Not one right after a backtick, nor JSON in a fence, which may be anything."""
+        self._look_at(text)
+        call, at = self._find(0, 0)
+        while call and (text[:at].endswith("`") or (call.trial is None and "`" in text[at : at + 2])):
+            call, at = self._find(call.place, 0)
+        return call.start if call else at
+
     def take(self, text: str, *, is_all: bool, is_last: bool = False) -> int:
         """Take the next text. `is_all`: no later text continues what has begun in it. `is_last`: nothing follows, so
         that nobody will ask what is open after it."""
@@ -314,11 +323,7 @@ class ForeignCalls:
     def _search(self, text: str, behind: int) -> tuple[int, int]:
         """Returns how much of the text prose has, and how much of it was taken. The last characters are kept, as many
         as `behind`, and those after a place where a call may begin: more text may change what they are."""
-        beginnings = _beginnings(self._dialect, self._tools.names, self._own)
-        found = (pattern.finditer(text) for lead, pattern in beginnings.items() if lead in text)
-        self._text = text
-        self._all = merge(*found, key=re.Match.start)
-        self._found = next(self._all, None)
+        self._look_at(text)
         prose = self._calls.shown
         handed = at = 0
         while True:
@@ -346,6 +351,13 @@ class ForeignCalls:
                 at = start if begun.trial else begun.place
                 begun.start += self.at
                 self._call = begun
+
+    def _look_at(self, text: str) -> None:
+        beginnings = _beginnings(self._dialect, self._tools.names, self._own)
+        found = (pattern.finditer(text) for lead, pattern in beginnings.items() if lead in text)
+        self._text = text
+        self._all = merge(*found, key=re.Match.start)
+        self._found = next(self._all, None)
 
     # -- the beginning of a call --------------------------------------------------------------------------------------
 

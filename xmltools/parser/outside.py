@@ -85,7 +85,7 @@ class Outside:
         self._edges = starts.edges  # what is no text where nothing comes before it
         self._prose = prose = Shown(starts.words, limits.block_size, starts.ends)
         self.calls = CallStarts(starts, toolbox, limits, prose, code_fences != "text")
-        self._foreign = ForeignCalls(self.calls)
+        self.foreign = ForeignCalls(self.calls)
         self.brackets = Brackets() if brackets else None
         self.events: list[Event] = []
         self.held = HeldCalls(self.events, code_fences == "last")
@@ -165,7 +165,7 @@ class Outside:
 
     def _go_on(self, place: int) -> None:
         """Text goes on at this place in the stream."""
-        self._foreign.at = place
+        self.foreign.at = place
         self.is_after = self._starts.dialect.layout
         self._is_blank = True
         self._is_answer = False
@@ -191,7 +191,7 @@ class Outside:
         text = "".join(self.pieces)
         self.pieces.clear()
         self._is_blank &= not text.strip(SPACES)
-        taken = self._foreign.take(text, is_all=is_all, is_last=is_last)
+        taken = self.foreign.take(text, is_all=is_all, is_last=is_last)
         if taken < len(text):
             self.pieces.append(text[taken:])
         if self._starts.others:  # is the place after this text in the copy of a result?
@@ -204,14 +204,14 @@ class Outside:
 
     def end_text(self, end: int = -1, *, is_thought: bool = False) -> None:
         """A block or, if `is_thought`, a region begins, or the reply ends at this place in the stream."""
-        self._foreign.stop()
+        self.foreign.stop()
         self._tell_notices()
         self._region = self.held.end(end) or self._region
         if is_thought and self.held.is_doubtful:  # a value of a call has no reasoning after it
             self.held.release()
 
     def _tell_notices(self) -> None:
-        if notices := self._foreign.notices:
+        if notices := self.foreign.notices:
             if not self.held.is_doubtful:
                 self._region = self.held.show()  # it had none
             self.events += map(Noticed, notices)
@@ -287,7 +287,7 @@ class Outside:
         if end > start:
             base = self.calls.base
             self.held.add(Skipped((base + start, base + end)), text[start:end])
-            self._foreign.at = base + end
+            self.foreign.at = base + end
 
     def _read_opener(self, text: str, at: int, lead: int, word: str) -> int:
         """An opener, or a token that ends the turn, at `at`, after white space from `lead` on that lays it out."""
@@ -308,7 +308,7 @@ class Outside:
             if prose.may_hide and not prose.is_closing:  # it is only shown
                 return self.emit_text(text, lead, end)
             self._is_answer = word in starts.dialect.answers
-            self._foreign.stop()
+            self.foreign.stop()
             self._tell_notices()
             self._skip(text, lead, end)
             prose.early = 0
@@ -321,7 +321,7 @@ class Outside:
         is_call = bool(forms_at(starts.calls, word) or forms_at(starts.others, word))
         if is_call and self._is_answer:  # it is only shown
             return self.emit_text(text, lead, at + 1)
-        calls.counts_others = starts.others != {} and not (self._is_copied or self._foreign.is_open)
+        calls.counts_others = starts.others != {} and not (self._is_copied or self.foreign.is_open)
         start = calls.find(text, at, word) if is_call else self._find_region(text, at, word)
         hidden: int | Answer = NO
         if start:
@@ -375,7 +375,7 @@ class Outside:
             if token is MORE and not self.calls.final:
                 return -1
             is_stray = token is not NO
-        if is_stray and not (lead < at or self._prose.may_hide or self._prose.fence or self._foreign.has_begun):
+        if is_stray and not (lead < at or self._prose.may_hide or self._prose.fence or self.foreign.has_begun):
             self._skip(text, at, end)
             self.is_after = self._is_blank and dialect.layout
             self._is_blank &= word in dialect.strays  # what frames a reply does so once
@@ -419,7 +419,7 @@ class Outside:
         it is the list that was asked for and no thought, it is text."""
         calls, end = self.calls, at + 1
         brackets = self.brackets
-        if brackets and not brackets.are_fenced("".join(self.pieces), self._foreign.at, self._prose):
+        if brackets and not brackets.are_fenced("".join(self.pieces), self.foreign.at, self._prose):
             found = brackets.find_end(text, at, calls)
             if found is MORE:
                 return -1
@@ -428,7 +428,7 @@ class Outside:
                 self.end_text(is_thought=True)
                 span = calls.base + at, calls.base + found
                 self.events.append(ReasoningDelta(text[end : found - 1], span))
-                self._foreign.at = span[1] - 1
+                self.foreign.at = span[1] - 1
                 self.pieces.append("]")
                 return found
             end = found or end

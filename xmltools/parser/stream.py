@@ -23,6 +23,7 @@ from xmltools.models.events import ArgumentDelta, CallCompleted, CallFailed, Cal
 from xmltools.parser.attributes import read_opening_tag
 from xmltools.parser.cut_off_replies import cut_off_list, end_in_call
 from xmltools.parser.finish import conclude
+from xmltools.parser.foreign import ForeignCalls
 from xmltools.parser.limits import Limits
 from xmltools.parser.machine import run
 from xmltools.parser.new_ids import make_id, random_id
@@ -125,6 +126,11 @@ class Parser:
     def has_decided(self) -> bool:
         """True after `close`, if only the end of the reply decided where a value ends (protocol, 4.9)."""
         return self._decided > 0
+
+    @property
+    def foreign(self) -> ForeignCalls:
+        """What looks for calls in other notations."""
+        return self._outside.foreign
 
     @property
     def pending(self) -> int:

@@ -152,8 +152,12 @@ class Outgoing:
         self._keeps = keeps
         self._explain = explain
         self._texts = Rope()
-        self._tail = before[-2:]
-        self._is_new = is_new
+        self.tail = before[-2:]
+        """The last two characters that the client has."""
+        self.is_new = is_new
+        """Whether what follows is a paragraph of its own."""
+        self.is_blank = True
+        """Whether the client has no words of this reply yet."""
         self.failed: list[CallError] = []
         self.broken: CallError | None = None
         self.is_open = False
@@ -167,7 +171,7 @@ class Outgoing:
     @property
     def is_idle(self) -> bool:
         """Whether it would change nothing now."""
-        return self.broken is None and not self._is_new
+        return self.broken is None and not self.is_new
 
     def read(self, events: Iterable[Event]) -> Iterator[Event]:
         """Yield events that a client may see."""
@@ -185,7 +189,7 @@ class Outgoing:
                 text = self._gap() + failure_in_words(event.error)
                 yield self.keep(TextDelta.make(text, event.error.span[0]))
             elif isinstance(event, TextDelta):
-                if self._is_new and not event.text[:1].isspace():
+                if self.is_new and not event.text[:1].isspace():
                     event = TextDelta.make(self._gap() + event.text, event.start)
                 yield self.keep(event)
             else:
@@ -195,17 +199,18 @@ class Outgoing:
 
     def keep(self, event: TextDelta) -> TextDelta:
         """Take note of text that the client gets."""
-        self._tail = (self._tail + event.text)[-2:]
-        self._is_new = False
+        self.tail = (self.tail + event.text)[-2:]
+        self.is_new = False
+        self.is_blank &= event.text.isspace()
         if self._keeps:
             self._texts.append(event.text)
         return event
 
     def _gap(self) -> str:
         """Return what makes a new paragraph."""
-        if not self._tail or self._tail == "\n\n":
+        if not self.tail or self.tail == "\n\n":
             return ""
-        return "\n" if self._tail.endswith("\n") else "\n\n"
+        return "\n" if self.tail.endswith("\n") else "\n\n"
 
 
 def failure_in_words(error: CallError) -> str:

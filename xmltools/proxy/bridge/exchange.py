@@ -158,6 +158,7 @@ class Exchange:
             ids=self._ids,
             source=source,
             sent_before=self._retry.text_sent,
+            held_before=self._retry.held,
         )
 
     @property
@@ -308,6 +309,7 @@ class Exchange:
         self._calls += len(new)
         if reason not in CUT_OFF and self._try_again(reader, new):
             return sent
+        sent += self._encoder.feed(index, reader.release())
         # A model that had nothing more to say about its failed call did not take it back: the client hears of it.
         failed = reader.failed or (self._retry.untold if reader.says_nothing and not new else None)
         if failed is not None:
@@ -428,11 +430,13 @@ class Exchange:
         return index not in self._finished and not self._again
 
     def fail(self, message: str, *, status: int = 502) -> bytes:
-        """Return the error that ends a stream which has begun. A call that is open in it is made unreadable first: not
-        all clients take notice of errors."""
-        open_ones = [index for index, reader in enumerate(self._readers) if reader.is_call_open]
-        ended = [self._encoder.feed(index, [CallFailed(_LOST, "")]) for index in open_ones]
-        return b"".join(ended) + self._end_with_error(message, status, "upstream_error")
+        """Return the error that ends a stream which has begun, after text that was held. A call that is open in it is
+        made unreadable first: not all clients take notice of errors."""
+        ended = b""
+        for index, reader in enumerate(self._readers):
+            if events := [*reader.release(), *([CallFailed(_LOST, "")] if reader.is_call_open else [])]:
+                ended += self._encoder.feed(index, events)
+        return ended + self._end_with_error(message, status, "upstream_error")
 
     def abandon(self) -> None:
         """Say that nobody wants any more of the reply, nor hears of its events. Else what is open in it, and what

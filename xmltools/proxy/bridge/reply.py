@@ -22,6 +22,7 @@ from xmltools.models.events import (
 from xmltools.models.finish_reasons import CUT_OFF, ends_whole
 from xmltools.parser import Parser, parse
 from xmltools.proxy.bridge.after_failed_call import HoldCalls, NoRepetition, Outgoing
+from xmltools.proxy.bridge.call_markup import Both, CallMarkup
 from xmltools.proxy.bridge.dialect_ids import DialectIds
 from xmltools.proxy.bridge.native_calls import NativeCalls
 from xmltools.proxy.bridge.requests.incoming import Incoming
@@ -33,6 +34,8 @@ from xmltools.tools import Tool, ToolNames
 
 _OPENER = re.compile(r"<[^<>\s]{1,60}>|\[[A-Z_]{1,60}\]")
 """What begins a call in most dialects."""
+_SIGNS = re.compile(r"[`~<{\[]")
+"""What filters look for in text."""
 _FIRST = 10
 """Characters that say in the others whether a call is written anew."""
 _ONLY_FENCE = re.compile(r"(?:`{3,}|~{3,})[^`\n]*\n[^`]*(?:`{3,}|~{3,})")
@@ -51,8 +54,8 @@ class ReplyReader:
     `keep_failure`: the first call that fails ends the reply, to be sent back, unless the client has heard of it.
     `keep_text`: the text that the client gets is kept. `keep_calls`: complete calls are put into `completed`, and not
     sent. `source`: the beginning of a block that the reply continues. `sent_before`: the text of the replies before
-    that the client has, which this one may begin with again. `listen` hears of every event of the parser. `ids` gives
-    calls the ids that the upstream takes.
+    that the client has, which this one may begin with again; `held_before`: what it does not have yet. `listen` hears
+    of every event of the parser. `ids` gives calls the ids that the upstream takes.
     """
 
     def __init__(
@@ -70,6 +73,7 @@ class ReplyReader:
         ids: DialectIds | None = None,
         source: str = "",
         sent_before: str = "",
+        held_before: Both = ("", ""),
     ) -> None:
         self._tools = tools or incoming.tools
         self._is_barred = not tools  # if there are any, the client wants no calls, and is told of each in words
@@ -86,8 +90,13 @@ class ReplyReader:
         self._keep_calls = keep_calls
         self._keeps_text = keep_failure
         self._invention = NoInvention(result_starts(self._dialect, (tool.name for tool in tools))) if tools else None
-        is_new = bool(sent_before) and not source
-        self.outgoing = Outgoing(keeps=keep_text, before=sent_before, is_new=is_new, explain=incoming.explain)
+        said = "" if source else sent_before + held_before[0]
+        self.outgoing = Outgoing(
+            keeps=keep_text,
+            before=sent_before,
+            is_new=said != "" and not held_before[0],
+            explain=incoming.explain,
+        )
         """The last filter, which knows what the client has."""
         self._one = OneCall() if not incoming.parallel or incoming.choice.named else None
         self._stop = StopText(incoming.stop) if incoming.stop and tools else None
@@ -96,6 +105,7 @@ class ReplyReader:
         self._unwanted = (Noticed, Skipped) if shows else (Noticed, Skipped, ReasoningDelta)
         self._thoughts = ReasoningAsText() if shows and not settings.split_reasoning else None
         fences = CallFences() if tools else None
+        self._markup = self._make_markup(held_before) if tools else None
         self._holding = [each for each in (self._thoughts, fences, self._invention, self._stop) if each is not None]
         filters = (
             self._thoughts,
@@ -104,8 +114,9 @@ class ReplyReader:
             ids,
             self._invention,
             self._one,
-            NoRepetition(sent_before) if is_new else None,
+            NoRepetition(said) if said else None,
             self._stop,
+            self._markup,
             self.outgoing,
         )
         self._filters = tuple(each for each in filters if each is not None)
@@ -138,6 +149,11 @@ class ReplyReader:
             code_fences="text" if self._is_barred else "last",
         )
 
+    def _make_markup(self, before: Both) -> CallMarkup:
+        assert self._parser is not None
+        names = tuple(tool.name for tool in self._tools)
+        return CallMarkup(self._parser.foreign.begins, names, self.outgoing, before, stays=not self._keeps_text)
+
     @property
     def failed(self) -> CallFailed | None:
         """The call that failed, if failures are kept back. After the end of the reply there are none."""
@@ -155,8 +171,17 @@ class ReplyReader:
 
     @property
     def _words(self) -> str:
-        text = self.outgoing.text
+        text = self.outgoing.text + (self._markup.text if self._markup else "")
         return (text if self._thoughts is None else text.rpartition("</think>")[2]).strip()
+
+    def held(self, unread: Notice | None) -> Both:
+        """Return the text of this reply and those before that the client does not have, if the model is told of a
+        call in another notation, `unread`."""
+        return self._markup.both(unread) if self._markup else ("", "")
+
+    def release(self) -> list[Event]:
+        """Return that text, if this is the last reply."""
+        return list(self.outgoing.read(self._markup.release())) if self._markup else []
 
     @property
     def is_call_open(self) -> bool:
@@ -311,7 +336,7 @@ class ReplyReader:
     def _filtered(self, events: list[Event]) -> list[Event]:
         if self._is_idle and len(events) == 1:  # nearly always
             event = events[0]
-            if isinstance(event, TextDelta) and "`" not in event.text and "~" not in event.text:
+            if isinstance(event, TextDelta) and not _SIGNS.search(event.text):
                 self._listen(event)
                 self.outgoing.keep(event)
                 return events
@@ -343,6 +368,8 @@ class ReplyReader:
         return passed
 
     def _notice(self, notice: Notice) -> None:
+        if self._markup and notice.code is Code.FOREIGN_CALL and not notice.is_fenced:
+            self._markup.spans.append(notice.span)
         if not self._is_meant(notice):
             return
         if notice.is_fenced and notice.code is not Code.SHOWN_CALL:  # as JSON that may be anything

@@ -42,6 +42,8 @@ class Retry:
         """The calls of rejected replies that the client does not have yet."""
         self.text_sent = ""
         """The text of rejected replies that the client has."""
+        self.held = ("", "")
+        """The text of rejected replies that the client does not have, with calls in other notations and without."""
         self.untold: CallFailed | None = None
         """The last failure, of which the model was told and the client was not."""
         self.unread: Notice | None = None
@@ -89,6 +91,7 @@ class Retry:
         self._stats.retries += 1
         self._stats.again.append(_reason(error or unread, lacks_call))
         self.text_sent += reader.outgoing.text
+        self.held = reader.held(unread)
         self._calls += new
         self.unsent += () if live else new
         self.untold = reader.failed or self.untold
