@@ -325,6 +325,28 @@ def test_reasoning_has_its_place() -> None:
         assert message.additional_kwargs == {"reasoning_content": "Hm."}
 
 
+def test_reasoning_goes_back_to_a_model_that_reasons() -> None:
+    native = AIMessage(GOOD, additional_kwargs={"reasoning_content": "Hm."})
+    for ask in WAYS.values():
+        for reply in (f"<think>Hm.</think>{GOOD}", native):
+            wrapped = scripted(reply, f"<think>So.</think>{GOOD}", DONE, DONE, model_provider="x")
+            model = bound(wrapped)
+            history: list[Any] = [HumanMessage("Sun?")]
+            for _ in range(2):
+                message = ask(model, history)
+                history += [message, ToolMessage("sunny", tool_call_id=message.tool_calls[0]["id"])]
+            history.append(ask(model, history))
+            replies = [each.content for each in wrapped.asked[2] if isinstance(each, AIMessage)]
+            assert [each[:18] for each in replies] == ["<think>Hm.</think>", "<think>So.</think>"]
+            ask(model, [*history, HumanMessage("And now?")])
+            assert not any("<think>" in str(each.content) for each in wrapped.asked[3][1:])
+    other = scripted(DONE)  # is not known to reason
+    bound(other).invoke(history[:3])
+    assert "<think>" not in str(other.asked[0][1:])
+    copied = ToolCallingChatModel(wrapped=scripted(DONE)).model_copy(deep=True)
+    assert copied.invoke("Sun?").text == DONE
+
+
 def test_calls_that_the_wrapped_model_makes_itself_are_checked_too() -> None:
     call: Any = {"name": "weather", "args": ARGUMENTS, "id": "own"}
     assert [each["args"] for each in bound(scripted(AIMessage("", tool_calls=[call]))).invoke("Sun?").tool_calls] == [

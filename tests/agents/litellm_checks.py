@@ -175,6 +175,19 @@ def test_history_is_written_in_the_dialect_with_images() -> None:
         assert result in results["content"]
 
 
+def test_reasoning_goes_back_to_a_model_that_reasons() -> None:
+    for way in WAYS:
+        scripted = Scripted(f"<think>Hm.</think>{GOOD}", DONE, DONE)
+        first = ask(way, scripted).choices[0].message
+        assert first.reasoning_content == "Hm."
+        result = {"role": "tool", "tool_call_id": first.tool_calls[0].id, "content": "sunny"}
+        more: dict[str, Any] = {"tools": [TOOL], "num_retries": 0, "messages": [*QUESTION, first, result]}
+        way(model="xmltools/scripted/m", **more)
+        assert scripted.asked[1]["messages"][2]["content"].startswith("<think>Hm.</think>"), way
+        way(model="xmltools/scripted/other", **more)  # is not known to reason
+        assert "<think>" not in scripted.asked[2]["messages"][2]["content"]
+
+
 def test_options_reach_the_model_but_those_about_tools() -> None:
     scripted = Scripted(f"{call_of(1)}\n{call_of(2)}")
     answer = ask(

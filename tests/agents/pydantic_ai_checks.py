@@ -199,6 +199,24 @@ async def test_reasoning_has_its_place() -> None:
             assert response.parts[0].content == "Hm."  # type: ignore[union-attr]
 
 
+async def test_reasoning_goes_back_to_a_model_that_reasons() -> None:
+    for way in WAYS:
+        for reply in (f"<think>Hm.</think>{GOOD}", [ThinkingPart("Hm."), TextPart(GOOD)]):
+            scripted = Scripted(reply, DONE)
+            model = ToolCallingModel(scripted)
+            response = await way(model, QUESTION, None, asked_with(WEATHER))
+            (call,) = [part for part in response.parts if isinstance(part, ToolCallPart)]
+            result: Any = ModelRequest(parts=[ToolReturnPart("weather", "sunny", call.tool_call_id)])
+            history = [*QUESTION, response, result]
+            await way(model, history, None, asked_with(WEATHER))
+            (again,) = [each for each in scripted.asked[1] if isinstance(each, ModelResponse)]
+            assert text_of(again).startswith("<think>Hm.</think>")
+            other = Scripted(DONE)  # is not known to reason
+            await way(ToolCallingModel(other), history, None, asked_with(WEATHER))
+            (again,) = [each for each in other.asked[0] if isinstance(each, ModelResponse)]
+            assert "<think>" not in text_of(again)
+
+
 # What the wrapped model is asked
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import pickle
 import re
 from collections.abc import AsyncIterator, Callable
 from typing import Any
@@ -16,6 +17,7 @@ import pytest
 from xmltools import XMLToolsError
 from xmltools.bridge import Settings
 from xmltools.integrations.tool_request import Piece, ToolRequest, check_settings, is_about_tools
+from xmltools.proxy.bridge import AddedFields
 
 TOOL = {
     "type": "function",
@@ -129,6 +131,25 @@ def test_a_stream_that_is_cut_short_here_says_why_it_ended_with_the_usage(how: d
     last = {"content": "\nSo be it.", "usage": {"total_tokens": 8}}
     *_, piece = asked.run(lambda **_: (part for part in [{"content": call_of(1)}, last]))
     assert piece.finish_reason == "tool_calls" and asked.exchange.stats.usage == {"total_tokens": 8}
+
+
+def test_reasoning_goes_back_to_a_model_object_that_reasons() -> None:
+    call = {"id": "1", "type": "function", "function": {"name": "add", "arguments": '{"a": 1}'}}
+    history: list[Any] = [
+        {"role": "user", "content": "Add."},
+        {"role": "assistant", "content": None, "reasoning_content": "Hm.", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "1", "content": "1"},
+    ]
+    added = AddedFields()
+
+    def asked(added: AddedFields | None) -> str:
+        content = ToolRequest({**ASKED, "messages": history}, Settings(), (), added).asked["messages"][2]["content"]
+        return str(content)
+
+    assert "Hm." not in asked(added)
+    read(lambda: ToolRequest(ASKED, Settings(), (), added), f"<think>So.</think>{call_of(1)}")
+    assert asked(added).startswith("<think>Hm.</think>")
+    assert "Hm." not in asked(None) and "Hm." not in asked(pickle.loads(pickle.dumps(added)))
 
 
 def test_a_request_that_is_not_about_tools_is_passed_on() -> None:

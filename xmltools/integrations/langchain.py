@@ -21,12 +21,12 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, cast
 
-from pydantic import InstanceOf, field_validator
+from pydantic import InstanceOf, PrivateAttr, field_validator
 
 from xmltools.errors import XMLToolsError
 from xmltools.extras import install_line
 from xmltools.integrations.tool_request import Piece, ToolRequest, check_settings
-from xmltools.proxy.bridge import Settings, failure_in_words
+from xmltools.proxy.bridge import AddedFields, Settings, failure_in_words
 
 try:
     from langchain_core.language_models import BaseChatModel, BaseLLM, LanguageModelInput, ModelProfile
@@ -83,6 +83,7 @@ class ToolCallingChatModel(BaseChatModel):
 
     wrapped: Runnable[LanguageModelInput, Any]
     settings: InstanceOf[Settings] = Settings()
+    _added: AddedFields = PrivateAttr(default_factory=AddedFields)
 
     @field_validator("wrapped")
     @classmethod
@@ -183,7 +184,7 @@ class _Asked(ToolRequest):
                 "tool_choice": _choice(options.get("tool_choice")),
             }
         failed = {each.tool_call_id for each in messages if isinstance(each, ToolMessage) and each.status == "error"}
-        super().__init__(body, model.settings, failed)
+        super().__init__(body, model.settings, failed, model._added)
 
     def turn(self) -> dict[str, Any]:
         self._metadata: dict[str, Any] = {}
@@ -258,7 +259,9 @@ def _is_about_tools(message: BaseMessage) -> bool:
 def _written_for_chat(message: BaseMessage) -> list[dict[str, Any]]:
     """Return a message as chat completions have it. What no model is told of in a result is an error; what stands in
     other messages is for the wrapped model to know."""
-    return convert_to_openai_messages([message], pass_through_unknown_blocks=not isinstance(message, ToolMessage))
+    written = convert_to_openai_messages([message], pass_through_unknown_blocks=not isinstance(message, ToolMessage))
+    thoughts = message.additional_kwargs.get("reasoning_content")
+    return [{**each, "reasoning_content": thoughts} for each in written] if thoughts else written
 
 
 def _choice(given: str | bool | dict[str, Any] | None) -> str | dict[str, Any] | None:

@@ -20,7 +20,7 @@ from typing import Any
 from xmltools.errors import XMLToolsError
 from xmltools.extras import install_line
 from xmltools.integrations.tool_request import Piece, ToolRequest, check_settings, errors_as
-from xmltools.proxy.bridge import Settings
+from xmltools.proxy.bridge import AddedFields, Settings
 
 try:
     import litellm
@@ -58,26 +58,25 @@ class ToolCallingLLM(CustomLLM):
     def __init__(self, settings: Settings | None = None) -> None:
         super().__init__()
         self.settings = check_settings(settings)
+        self.added = AddedFields()
 
     def completion(self, *_: Any, **given: Any) -> ModelResponse:
         """Return the reply of the model with the calls that it wrote."""
-        [answer] = _Asked(given, self.settings).run(litellm.completion)
+        [answer] = _Asked(given, self).run(litellm.completion)
         return answer
 
     async def acompletion(self, *_: Any, **given: Any) -> ModelResponse:
         """Return the reply of the model with the calls that it wrote."""
-        [answer] = [each async for each in _Asked(given, self.settings).run_later(litellm.acompletion)]
+        [answer] = [each async for each in _Asked(given, self).run_later(litellm.acompletion)]
         return answer
 
     def streaming(self, *_: Any, **given: Any) -> Iterator[Any]:
         """Yield what the model says, with the calls that it writes."""
-        return _Asked(given, self.settings, stream=True).run(
-            lambda **turn: (part for part in litellm.completion(**turn))
-        )
+        return _Asked(given, self, stream=True).run(lambda **turn: (part for part in litellm.completion(**turn)))
 
     def astreaming(self, *_: Any, **given: Any) -> AsyncIterator[Any]:
         """Yield what the model says, with the calls that it writes."""
-        return _Asked(given, self.settings, stream=True).run_later(litellm.acompletion)
+        return _Asked(given, self, stream=True).run_later(litellm.acompletion)
 
 
 def _as_litellm_says(error: XMLToolsError) -> Exception:
@@ -87,7 +86,7 @@ def _as_litellm_says(error: XMLToolsError) -> Exception:
 class _Asked(ToolRequest):
     """A request, how the model is asked, and what becomes of its replies."""
 
-    def __init__(self, given: Mapping[str, Any], settings: Settings, *, stream: bool = False) -> None:
+    def __init__(self, given: Mapping[str, Any], model: ToolCallingLLM, *, stream: bool = False) -> None:
         self._given = given
         options = given["optional_params"]
         body = {
@@ -97,7 +96,7 @@ class _Asked(ToolRequest):
             **{name: options[name] for name in _OF_THE_REQUEST if options.get(name) is not None},
         }
         with errors_as(_as_litellm_says):
-            super().__init__(body, settings)
+            super().__init__(body, model.settings, added=model.added)
 
     hear = errors_as(_as_litellm_says)(ToolRequest.hear)
 

@@ -23,7 +23,7 @@ from typing import Any
 from xmltools.errors import XMLToolsError
 from xmltools.extras import install_line
 from xmltools.integrations.tool_request import Piece, ToolRequest, check_settings, errors_as
-from xmltools.proxy.bridge import Settings
+from xmltools.proxy.bridge import AddedFields, Settings
 
 try:
     from pydantic_ai.models.wrapper import WrapperModel
@@ -90,6 +90,7 @@ class ToolCallingModel(WrapperModel):
     def __init__(self, wrapped: Model | KnownModelName, *, calling: Settings | None = None) -> None:
         super().__init__(wrapped)
         self.calling = check_settings(calling)
+        self.added = AddedFields()
 
     # What it can do: tools of ours, and nothing that a provider does for tools.
 
@@ -175,7 +176,7 @@ class _Asked(ToolRequest):
             "stop": settings.get("stop_sequences") or None,
             "stream": stream,
         }
-        super().__init__(body, model.calling, failed)
+        super().__init__(body, model.calling, failed, model.added)
 
     hear = errors_as(lambda error: UnexpectedModelBehavior(str(error)))(ToolRequest.hear)
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from xmltools.errors import XMLToolsError
 from xmltools.models import Message
 from xmltools.proxy.bridge import (
+    AddedFields,
     Exchange,
     Refusal,
     Settings,
@@ -68,8 +69,8 @@ class ToolRequest:
 
     Takes the request as the body of chat completions, and the settings; `failed_results` are the ids of calls whose
     results are errors, which that form does not say. If nothing in it is about tools, it is `plain`: the model is to be
-    asked as it is, and what it says is passed on. Raises XMLToolsError for what can't be honoured; a tool that only
-    some provider runs is such a thing, since nobody would run it here.
+    asked as it is, and what it says is passed on. `added` is what is known of the model object. Raises XMLToolsError
+    for what can't be honoured; a tool that only some provider runs is such a thing, since nobody would run it here.
     """
 
     reason: str | None = None
@@ -77,7 +78,13 @@ class ToolRequest:
     usage: Mapping[str, Any] | None = None
     """The tokens of this turn, where the library counts them in the form of chat completions."""
 
-    def __init__(self, body: Mapping[str, Any], settings: Settings, failed_results: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        body: Mapping[str, Any],
+        settings: Settings,
+        failed_results: Collection[str] = (),
+        added: AddedFields | None = None,
+    ) -> None:
         self.streams = body.get("stream", False)
         self.plain = not is_about_tools(body)
         self._over = False
@@ -91,7 +98,7 @@ class ToolRequest:
         incoming.include_usage = True  # the end of a reply is waited for, where the usage is
         if incoming.choices > 1:
             raise Refusal("n: with tools there is one reply at a time; leave it out, and ask as often", param="n")
-        self.exchange = Exchange("chat", incoming, settings)
+        self.exchange = Exchange("chat", incoming, settings, added=added)
 
     # What each integration says of its library
 

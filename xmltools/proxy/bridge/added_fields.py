@@ -40,6 +40,9 @@ class AddedFields:
     def __init__(self) -> None:
         self._of = lru_cache(maxsize=_MOST_MODELS)(lambda model: Taken())
 
+    def __reduce__(self) -> tuple[type[AddedFields], tuple[()]]:
+        return AddedFields, ()  # a copy finds out anew: the upstream may be another one
+
     def of(self, model: str) -> Taken:
         """Return what is known of a model, which may be changed."""
         return self._of(model[:_LONGEST_NAME])
