@@ -31,6 +31,7 @@ CALL = dialects.FORGE.example
 LEAKS = ("read[ARGS]", "functions.read[ARGS]", "<|open|>", "functools[", "```tool_code", "]<]")
 """Begin with what may be prose, and so are seen in a stream."""
 FIRST = [call for *_, call in WHOLE] + ATTEMPTS + [each.example for each in dialects.known()]
+FIRST.append(re.sub("(</?)", r"\1antml:", dialects.named("invoke").example))
 
 
 class Client:
@@ -116,10 +117,40 @@ def test_nothing_is_lost_if_the_call_is_not_made(first: str, second: str) -> Non
     assert client.text == answered("forge", first, second)[0]
 
 
+def test_json_in_a_fence_that_was_the_reply_is_not_seen_once_the_call_is_made() -> None:
+    fenced = f"```json\n{HERMES.split(chr(10))[1]}\n```"
+    for first in (fenced, f"\n{fenced}\n", fenced.replace("json", "")):
+        for cut in (TOKEN.findall(first), list(first), [first]):
+            client = Client().hear(cut, [CALL])
+            assert (client.calls, client.text, client.tries) == (["get"], "", 2)
+    client = Client().hear([f"So:\n{fenced}"])  # it may be anything
+    assert (client.tries, client.text) == (1, f"So:\n{fenced}")
+
+
+def test_words_beside_a_call_that_was_only_shown_stay() -> None:
+    first = f"```\n{CALL}\n```\n{'So. ' * 100}\n<tool_call>{{}}</tool_call> And then?"
+    client = Client().hear([first], [CALL])
+    assert client.tries == 2 and client.calls == ["get"] and client.text.endswith("And then?")
+
+
+def test_a_reply_that_is_held_is_not_empty() -> None:
+    other = '<tool_call>{"name": "other", "arguments": {}}</tool_call>'
+    client = Client().hear([other])
+    assert (client.tries, client.text) == (1, other)
+
+
+def test_text_that_may_begin_a_call_comes_before_reasoning() -> None:
+    client = Client()
+    assert client.say("a <inv") == "a "
+    client.take(client.exchange.feed({"choices": [{"index": 0, "delta": {"reasoning_content": "Hm."}}]}))
+    assert client.text == "a <inv"
+
+
 def test_what_is_said_again_is_not_seen_twice() -> None:
     first = f"I read it.\n{HERMES}\nAnd then?"
     assert Client().hear([first], [first]).text == first
     assert Client().hear([first], ["I read it.\n", CALL]).text == "I read it.\n\nAnd then?"
+    assert Client().hear([f"{HERMES}\n\n"], [CALL]).text == ""
 
 
 def test_a_call_that_is_tried_three_times_is_seen_once() -> None:
@@ -192,6 +223,8 @@ def test_tags_of_calls_beside_a_call_are_left_out(dialect: str, reply: str, text
 def test_a_call_keeps_the_words_between_two_first_tries() -> None:
     first = f"A <b>b</b>\n<tool_calls>{HERMES} <i>c</i>, d\n<tool_calls>\n{HERMES}</tool_calls>\n(e)"
     assert without_space(Client().hear([first], [CALL]).text) == "A<b>b</b><i>c</i>,d(e)"
+    shown = f"\n\nFor example:\n```\n{HERMES}\n```\n"
+    assert Client().hear([HERMES + shown], [CALL]).text == shown
 
 
 # -- text that is delivered when it is written -------------------------------------------------------------------------
@@ -234,7 +267,11 @@ def test_text_with_a_tag_comes_a_few_chunks_later() -> None:
         *["Use <tool_call> to call. a "] * 2,
         *["Use <tool_call> to call. a <div", "Use <tool_call> to call. a <div>"],
     ]
-    assert Client().hear(["For example: `", "<tool_call>", "`"]).text == "For example: `<tool_call>`"
+    assert Client().say("return <>") == "return <>"
+    client = Client()
+    client.say("For example: `")
+    assert client.say("<tool_call>") == "For example: `<tool_call>"
+    assert client.say("` is it") == "For example: `<tool_call>` is it"
 
 
 @pytest.mark.parametrize("seed", range(10))

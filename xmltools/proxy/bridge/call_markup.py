@@ -22,9 +22,9 @@ _SOON = 64
 _TAG = r"<[^<>\s]{0,80}(?:\s+[\w:.-]+=[^\s<>]*)*(?:\s+[\w:.-]*)?"
 """A tag without its end; prose after a `<` is none for long."""
 _NAME = (
-    r"(?:[\w\"']{1,20}(?:[:=]\s| (?:to=|to?\Z)))?[\[({`]{0,3}(?:[\w:./\"'`-]{1,80}\s*)?(?:[\[({]{1,3}[\w\"']{0,40})?"
+    r"(?:[\w\"']{1,20}(?:[:=]\s| (?:to=|to?\Z)))?[\[({`]{0,3}(?:[\w:./\"'`-]{1,80}+\s*+)?(?:[\[({]{1,3}[\w\"']{0,40})?"
 )
-_GOES_ON = re.compile(rf"(?<!`)(?!<[\d=/-])(?:{_TAG}>\s*{_NAME}\s*)*(?:{_TAG})?\Z")
+_GOES_ON = re.compile(rf"(?<!`)(?!<[\d=/-])(?:{_TAG}>\s*+{_NAME}\s*+)*+(?:{_TAG})?\Z")
 """Tags, with nothing but a name and brackets after each. The first begins something, and no inline code."""
 _TAGS = re.compile(r"\s*(?:<[^<>\s]{1,80}>\s*)+")
 _STRAY = re.compile(r"\s{0,40}(?:</[^<>\s]{1,80}>|(?:<(?:/[^<>\s]{0,80})?)?\Z)")
@@ -39,7 +39,7 @@ _FENCE = re.compile(r"\s*(?:`{0,3}\Z|`{3,}[^`\n]{0,40}(?:\Z|\n\s*\[?\s*))")
 """One counts only if the reply is nothing else."""
 _MARKUP = r"<(?:[/|｜]|[\w:]{0,20}(?:tool|func))[^<>\n]{0,80}>|\[[A-Z_/]{1,20}\]"
 _AFTER = re.compile(rf"(?:\s*(?:{_MARKUP}|[\])}},;]))*")
-_BETWEEN = re.compile(rf"(?:(?:{_MARKUP}|[\[({{])[\w.:-]{{0,80}}\s*){{0,20}}\Z")
+_BETWEEN = re.compile(rf"(?:(?:{_MARKUP}|[\[({{])[\w.:-]{{0,80}}+\s*+){{0,20}}+\Z")
 """Tags and brackets after a call, and before the next one, which may have a name after each."""
 Both = tuple[str, str]
 """Text that was held, with calls in other notations and without."""
@@ -186,7 +186,7 @@ class CallMarkup:
         return next((first + each for each in places if self._may_begin(text, first + each)), at)
 
     def _may_begin(self, text: str, at: int) -> bool:
-        return _GOES_ON.match(text, at) is not None and self._is_tag(text[at:])
+        return self._is_tag(text[at:]) and _GOES_ON.match(text, at) is not None
 
     def _is_tag(self, text: str) -> bool:
         """Return whether the tag in the text begins calls, or the end cuts off one that does."""
