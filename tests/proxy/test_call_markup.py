@@ -37,8 +37,9 @@ FIRST.append(re.sub("(</?)", r"\1antml:", dialects.named("invoke").example))
 class Client:
     """What a client of chat completions has got."""
 
-    def __init__(self, dialect: str = "forge", *, stream: bool = True, **settings: Any) -> None:
-        body = {"model": "m", "messages": [{"role": "user", "content": "hi"}], "tools": WITH, "stream": stream}
+    def __init__(self, dialect: str = "forge", *, stream: bool = True, choice: str = "auto", **settings: Any) -> None:
+        asked = [{"role": "user", "content": "hi"}]
+        body = {"model": "m", "messages": asked, "tools": WITH, "tool_choice": choice, "stream": stream}
         self.exchange = Exchange("chat", body, Settings(dialect=dialect, **settings))
         self.text = ""
         self.calls: list[str] = []
@@ -218,6 +219,17 @@ def test_tags_of_calls_beside_a_call_are_left_out(dialect: str, reply: str, text
         client = Client(dialect).hear(cut)
         assert client.calls == ["get"] and client.text.strip() == text
     assert answered(dialect, reply)[0].strip() == text
+
+
+def test_tags_beside_a_call_that_is_not_made_are_left_out_too() -> None:
+    said = "The call of get was not made: "
+    client = Client(choice="none").hear([f"I look.\n<tool_calls>{CALL}", "\n</tool_calls>", f" So: {HERMES}"])
+    assert client.text.startswith(f"I look.\n\n{said}") and client.text.endswith(f". So: {HERMES}")
+    assert "calls>" not in client.text and client.calls == []
+    assert Client(choice="none").say(HERMES) == HERMES
+    client = Client(retries=0).hear([CALL.replace("1", "x"), "</tool_call>"])
+    assert client.text.startswith(said) and "</tool_call>" not in client.text
+    assert Client().hear(["So `<ping/>` is."]).text == Client().say("So `<ping/>` is.")
 
 
 def test_a_call_keeps_the_words_between_two_first_tries() -> None:

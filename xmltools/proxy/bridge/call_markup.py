@@ -100,12 +100,13 @@ class CallMarkup:
                 yield from self._text(event)
                 continue
             is_made = isinstance(event, (CallStarted, CallCompleted))
-            if is_made and not self._holds and _TAGS.fullmatch(self.text):
+            is_call = is_made or isinstance(event, CallFailed)
+            if is_call and not self._holds and _TAGS.fullmatch(self.text):
                 self._held.clear()
-            if is_made or isinstance(event, CallFailed) or not self._holds:
+            if is_call or not self._holds:
                 yield from self.release(with_calls=not is_made)
                 self._stays |= is_made
-            self._is_after_call = isinstance(event, CallCompleted)
+            self._is_after_call = is_call and not isinstance(event, CallStarted)
             yield event
 
     def both(self, unread: Notice | None) -> Both:

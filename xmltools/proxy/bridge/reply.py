@@ -105,7 +105,7 @@ class ReplyReader:
         self._unwanted = (Noticed, Skipped) if shows else (Noticed, Skipped, ReasoningDelta)
         self._thoughts = ReasoningAsText() if shows and not settings.split_reasoning else None
         fences = CallFences() if tools else None
-        self._markup = self._make_markup(held_before) if tools else None
+        self._markup = self._make_markup(held_before) if self._parser is not None else None
         self._holding = [each for each in (self._thoughts, fences, self._invention, self._stop) if each is not None]
         filters = (
             self._thoughts,
@@ -152,7 +152,8 @@ class ReplyReader:
     def _make_markup(self, before: Both) -> CallMarkup:
         assert self._parser is not None
         names = tuple(tool.name for tool in self._tools)
-        return CallMarkup(self._parser.foreign.begins, names, self.outgoing, before, stays=not self._keeps_text)
+        stays = self._is_barred or not self._keeps_text
+        return CallMarkup(self._parser.foreign.begins, names, self.outgoing, before, stays=stays)
 
     @property
     def failed(self) -> CallFailed | None:
