@@ -49,7 +49,7 @@ Both = tuple[str, str]
 def _words(names: tuple[str, ...]) -> tuple[frozenset[str], frozenset[str]]:
     """The letters of tags that begin calls, and beginnings of these."""
     starts = [start for each in dialects.known() for form in each.forms for start in form.starts[:2] if "<" in start]
-    own = [f"<{word}" for word in ("tool_name", "functions", "antml:function_calls", "antml:invoke", *names)]
+    own = [f"<{word}" for word in ("tool_name", "functions", *names)]
     words = {_letters(start) for start in (*starts, *own)} - {""}
     return frozenset(words), frozenset(word[:size] for word in words for size in range(len(word)))
 
