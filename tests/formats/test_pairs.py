@@ -15,7 +15,6 @@ from support.often import examples
 
 from xmltools.errors import Issue
 from xmltools.formats import FORMATS, Holds, convert, dump, holds, load
-from xmltools.formats.shared.losses import grouped_results
 from xmltools.formats.wolo import complete
 from xmltools.models import Conversation, Media, Message, Reasoning, Text, ToolCall, ToolResult
 from xmltools.render.writable import scalar_text
@@ -66,6 +65,16 @@ def essence(said: Conversation, both: Holds) -> list[Any]:
     """What must arrive: turns with texts, calls and results, ids by order, and what else both formats hold."""
     ids: dict[str, int] = {}
     return [turn_of(message, both, ids) for message in grouped_results(said).messages]
+
+
+def grouped_results(said: Conversation) -> Conversation:
+    """The conversation with results that follow each other in one message."""
+    messages: list[Message] = []
+    for message in said:
+        if message.is_tool and messages and messages[-1].is_tool:
+            message = messages[-1].model_copy(update={"parts": (*messages.pop().parts, *message.parts)})
+        messages.append(message)
+    return said.with_messages(messages)
 
 
 def turn_of(message: Message, both: Holds, ids: dict[str, int]) -> tuple[Any, ...]:

@@ -282,29 +282,3 @@ def _is_spelling(outer: Any, value: Mapping[Any, Any], spelling: Collection[str]
 def _is_form(content: Any) -> bool:
     """Return whether what is kept of a content is only whether it was text or parts, and in which message."""
     return isinstance(content, Mapping) and content.keys() <= {"as", "joined"}
-
-
-# Results, one a message or all of a turn in one
-
-
-def single_results(conversation: Conversation) -> Conversation:
-    """Return the conversation with each result in a message of its own."""
-    messages: list[Message] = []
-    for message in conversation.messages:
-        if message.is_tool and len(message.parts) > 1:
-            messages += (message.model_copy(update={"parts": (part,)}) for part in message.parts)
-        else:
-            messages.append(message)
-    return conversation.with_messages(messages)
-
-
-def grouped_results(conversation: Conversation) -> Conversation:
-    """Return the conversation with results that follow each other in one message."""
-    messages: list[Message] = []
-    for message in conversation.messages:
-        before = messages[-1] if messages else None
-        if message.is_tool and before is not None and before.is_tool:
-            messages[-1] = before.model_copy(update={"parts": (*before.parts, *message.parts)})
-        else:
-            messages.append(message)
-    return conversation.with_messages(messages)
