@@ -1,5 +1,5 @@
 """Markup of calls that clients do not see: a first try that the model makes again as it should, and tags beside a call.
-Text that is none of it comes when it was written."""
+All other text comes when it was written."""
 
 from __future__ import annotations
 

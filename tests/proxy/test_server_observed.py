@@ -27,7 +27,9 @@ from proxy.test_server_upstream import (
     world,
 )
 from xmltools.proxy.bridge import Settings
-from xmltools.proxy.server.logging import _JSONFormatter, _TextFormatter
+from xmltools.proxy.server.app import create_app
+from xmltools.proxy.server.config import ServeConfig
+from xmltools.proxy.server.logging import Record, _JSONFormatter, _TextFormatter
 
 CHAT = "/v1/chat/completions"
 SLOPPY = "<tool><tool_name>write</tool_name><arguments><path>a & b</path></arguments></tool>"
@@ -537,3 +539,12 @@ def test_a_failed_exchange_is_a_failed_span(spans: Spans) -> None:
     (span,) = spans.ended
     assert span.status.status_code.name == "ERROR"
     assert span.attributes["error.type"] == "upstream_error"
+
+
+def test_each_route_of_the_server_has_a_name_of_its_own_in_logs_and_numbers() -> None:
+    app = create_app(ServeConfig(demo=True, live=True))
+    paths = [path.replace("{id:path}", "m") for route in app.routes if (path := getattr(route, "path", ""))]
+    named = {path: Record.of({"method": "GET", "path": path, "headers": []}).route for path in paths}
+    fixed = [path for path in paths if "{" not in path and path not in ("/v1/models/m", "/playground/static")]
+    assert len(fixed) > 12 and [path for path in fixed if named[path] != path] == []
+    assert named["/v1/models/m"] == "/v1/models"

@@ -1,8 +1,8 @@
 """With `--prompt upstream` a chat template writes the prompt, and what others control is in it: results, definitions,
 earlier replies. Whatever these hold, the prompt has the turns, calls and results that it has with harmless data.
 
-`chat_templates/README.md` says whose templates these are. What the tokenizer would take for more than text is told by
-patterns, one for each model: the signs. A text is tried in each place of a request of each API.
+`chat_templates/README.md` says whose templates these are. Patterns, one for each model, find what the
+tokenizer would take for more than text: the signs. A text is tried in each place of a request of each API.
 """
 
 from __future__ import annotations

@@ -259,7 +259,8 @@ def _goes_on(error: Any) -> bool:
 
 def _is_excused(error: Any, issues: list[GrammarIssue]) -> bool:
     """Whether a call failed by what an issue names: a keyword, or a key that stands twice in a map."""
-    names = {issue.keyword for issue in issues if error.name in (None, issue.tool)}  # JSON that is none has no name
+    # A call whose JSON is broken has no name.
+    names = {issue.keyword for issue in issues if error.name in (None, issue.tool)}
     is_twice = error.code is Code.INVALID_JSON and "additionalProperties" in names
     return bool(names) and (error.code is Code.INVALID_ARGUMENTS or is_twice)
 

@@ -180,7 +180,7 @@ _KINDS = {"string", "number", "boolean", "null", "array", "object"}
 def _kinds(shape: Shape) -> set[str]:
     if isinstance(shape, EnumShape):
         return {_kind_of(value) for value in shape.values}
-    if not any("type" in part for part in shape.parts):  # `items` alone says nothing of what is no array
+    if not any("type" in part for part in shape.parts):  # `items` alone allows everything but some arrays
         return _KINDS
     if isinstance(shape, ScalarShape):
         return {"number"} if shape.type in ("integer", "number") else {shape.type}

@@ -172,8 +172,8 @@ class Marked:
         return sequence(first, free_of(self.marks))
 
     def _unframed(self, low: int, left_out: str) -> Regular:
-        """Return a frame, if there is one, and so many characters, of which the last is no line break: one at the end
-        of the text would be no part of it."""
+        """Return a frame, if there is one, and so many characters. The last is not a line break: at the end of the
+        text, that would be the frame's."""
         within, edge = _but(left_out + "\r"), _but(left_out + "\r\n")
         last = sequence(star(literal("\n")), edge)
         framed = sequence(literal("\n"), Repeat(within, low - 1, low - 1), last)

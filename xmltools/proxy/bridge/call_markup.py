@@ -20,7 +20,7 @@ _REACH = 400
 _SOON = 64
 """What seems to be the beginning of one may not seem so before as many have come."""
 _TAG = r"<[^<>\s]{0,80}(?:\s+[\w:.-]+=[^\s<>]*)*(?:\s+[\w:.-]*)?"
-"""A tag without its end; prose after a `<` is none for long."""
+"""A tag without its end. Prose after a `<` soon differs from it."""
 _NAME = (
     r"(?:[\w\"']{1,20}(?:[:=]\s| (?:to=|to?\Z)))?[\[({`]{0,3}(?:[\w:./\"'`-]{1,80}+\s*+)?(?:[\[({]{1,3}[\w\"']{0,40})?"
 )
@@ -61,8 +61,8 @@ def _letters(tag: str) -> str:
 
 class CallMarkup:
     """Holds text from where a call in another notation seems to begin, which `begins` finds, until the reply ends: if
-    another try makes that call, nobody needs to see this one. `names` are those of the tools. Not if it `stays`, as
-    where there is no other try.
+    another try makes that call, nobody needs to see this one. `names` are those of the tools. If the text `stays`, for
+    instance because there will be no other try, nothing is held.
 
     `before` was held of the replies before: then all text is held until a call begins. Tags right beside a call are
     left out in any case.
@@ -110,7 +110,8 @@ class CallMarkup:
             yield event
 
     def both(self, unread: Notice | None) -> Both:
-        """Return what is held of this reply and those before. `unread` is the call of which the model is told."""
+        """Return what is held of this reply and those before. The model is asked again because of the call
+        `unread`."""
         rest = self.text
         if unread is not None:  # JSON in a fence is sent back only if the reply is nothing else
             rest = "" if unread.is_fenced and unread.code is Code.FOREIGN_CALL else self._without_calls()

@@ -176,8 +176,8 @@ class ReplyReader:
         return (text if self._thoughts is None else text.rpartition("</think>")[2]).strip()
 
     def held(self, unread: Notice | None) -> Both:
-        """Return the text of this reply and those before that the client does not have, if the model is told of a
-        call in another notation, `unread`."""
+        """Return the text of this reply and those before that the client does not have. The model is asked again
+        because of the call `unread`, which is in another notation."""
         return self._markup.both(unread) if self._markup else ("", "")
 
     def release(self) -> list[Event]:

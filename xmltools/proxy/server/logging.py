@@ -31,13 +31,13 @@ _ID = re.compile(r"[A-Za-z0-9._:@=/+-]{1,128}")
 _OTHER = "other"
 _ROUTES = frozenset(
     (
-        *("/", "/healthz", "/metrics", "/playground", "/playground/api/analyse"),
+        *("/", "/healthz", "/metrics", "/playground", "/playground/api/analyse", "/playground/api/dialects"),
         *("/live", "/live/events", "/live/exchange", "/live/case"),
         *("/v1/chat/completions", "/v1/messages", "/v1/messages/count_tokens", "/v1/responses", "/v1/models"),
     )
 )
 _STARTS = {"/playground/static/": "/playground/static", "/v1/models/": "/v1/models", "/v1/": "passthrough"}
-"""How other paths are told, by how they start."""
+"""What logs and numbers have for other paths, by how these start."""
 _MOST = 100
 _PLAIN_NAME = r"[A-Za-z0-9_.-]{1,64}"
 _LONGEST = 128
