@@ -1,4 +1,4 @@
-"""What grammars cost: to make, in size, in an engine, and to check blocks: `python benchmarks/grammar.py [--quick]`.
+"""What grammars cost: to make, in size and in an engine: `python benchmarks/grammar.py [--quick]`.
 
 Unlike the other figures these are times and sizes: a grammar is made while a request waits, and a mask while a graphics
 card waits. Engines compute their masks for a vocabulary of 32,000 made-up tokens; no model is needed. What a mask costs
@@ -19,7 +19,6 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from lxml import etree
 from parser import Figure, diff, line
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))  # the engines that judge grammars in the tests
@@ -29,8 +28,6 @@ from support.engines import llguidance_judge, xgrammar_judge
 from support.grammar_laws import judge
 
 from xmltools.grammar import build_grammar
-from xmltools.lint.readers import read_with_lxml
-from xmltools.lint.witness import doubt_of
 from xmltools.models import ToolCall
 from xmltools.render import render_call
 from xmltools.tools import Tool
@@ -38,23 +35,6 @@ from xmltools.tools import Tool
 FORMATS = ("gbnf", "lark", "structural_tag")
 COUNT = 139
 DIFF = 4096
-CALLS = (
-    ToolCall(id="1", name="calculator", arguments={"operation": "add", "a": 1.5, "b": 2}),
-    ToolCall(id="2", name="apply_diff", arguments={"path": "a.py", "diff": diff(1000)}),
-    ToolCall(
-        id="3",
-        name="create_ticket",
-        server="tracker",
-        arguments={
-            "title": "The parser stops at a bare &",
-            "priority": 3,
-            "labels": ["parser", "bug"],
-            "assignee": {"name": "Ann", "email": "ann@example.org"},
-            "due": "2027-01-05",
-            "steps": [{"action": "Find it", "minutes": 30}, {"action": "Mend it"}],
-        },
-    ),
-)
 
 
 def median(work: Callable[[], object], rounds: int) -> float:
@@ -170,30 +150,13 @@ def prose(size: int) -> str:
     return ("Each line of the file is read once, and compared with the one before. " * (size // 70 + 1))[:size]
 
 
-def witness(quick: bool) -> Iterator[Figure]:
-    """Three typical calls: what `xmltools.lint` asks of lxml for each, and RELAX NG in lxml alone."""
-    rounds = 300 if quick else 3000
-    for call, tool in zip(CALLS, TOOLS, strict=True):
-        block = render_call(call, tool)
-        schema = etree.RelaxNG(etree.fromstring(build_grammar(tool, "relaxng").encode()))
-        tree = read_with_lxml(block)
-        if doubt_of(block, tool) or not schema.validate(tree):
-            raise SystemExit(f"RELAX NG does not take the block of {call.name}")
-        whole = median(partial(doubt_of, block, tool), rounds)
-        alone = median(partial(schema.validate, tree), rounds)
-        yield Figure(
-            f"d {call.name}, the witness", 100, whole * 1e6, "us", f"{len(block)} characters; read, found, valid"
-        )
-        yield Figure(f"d {call.name}, RELAX NG alone", 100, alone * 1e6, "us", "lxml, of a tree that is read")
-
-
 def main() -> int:
     """Print the table; the exit status is 1 if a figure was missed."""
     options = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     options.add_argument("--quick", action="store_true", help="fewer rounds")
     quick = options.parse_args().quick
     missed = False
-    for figures in (making, sizes, masks, witness):
+    for figures in (making, sizes, masks):
         for figure in figures(quick):
             missed = missed or figure.verdict != "ok"
             print(line(figure), flush=True)

@@ -21,6 +21,7 @@ from lxml import etree
 from support.calls import Meant, meant_calls, untyped_calls
 from support.often import examples
 from support.strategies import SOUP, TOOL_SETS, Case, cases, chunkings, clean_cases, pieces
+from support.xml_layout import plain_block
 
 from xmltools import dialects
 from xmltools.dialects import Body, beside, named
@@ -394,17 +395,18 @@ def law_rendered(meant: Meant) -> None:
 def check_xml(call: ToolCall, source: str, *, typed: bool, unnamed: str = "local") -> None:
     """lxml and expat find in the block what the call says; `typed`: by a schema, which they don't know. A block that
     names no server means the `unnamed` one."""
+    source = plain_block(source)
     root = read_xml(source)
     assert _names_and_texts(root) == _names_and_texts(read_with_defusedxml(source)), source
     fields = {child.tag: (child.text or "").strip(SPACE) for child in root}
     assert (call.name, call.server) == (fields["tool_name"], fields.get("server_name") or unnamed), source
     arguments = root.find("arguments")
     if typed:
-        ours, theirs = Counter(_leaves(call.arguments, source)), Counter(_xml_leaves(arguments, source))
+        ours, theirs = Counter(_leaves(call.arguments)), Counter(_xml_leaves(arguments))
         assert ours == theirs, f"{source!r}: only ours {ours - theirs}, only in lxml {theirs - ours}"
     else:
         expected = {} if arguments is None else _object(arguments)
-        assert normal(call.arguments, source) == normal(expected, source), source
+        assert call.arguments == expected, source
 
 
 def read_xml(source: str) -> etree._Element:
@@ -454,38 +456,23 @@ def _singulars(tag: str) -> Iterator[str]:
     return (tag.removesuffix(plural) + singular for plural, singular in endings if tag.endswith(plural))
 
 
-def normal(value: Any, source: str) -> Any:
-    """A value without what XML readers may see differently: line ends, white space around CDATA, values."""
-    if isinstance(value, dict):
-        return {name: normal(inner, source) for name, inner in value.items()}
-    if isinstance(value, list):
-        return [normal(inner, source) for inner in value]
-    return value if value is None else _layout_free(value, source)
-
-
-def _layout_free(text: str, source: str) -> str:
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    between_sections = re.search(r"\]\]>[ \t\r\n]+<!\[CDATA\[", source)
-    return re.sub("[ \t\n]", "", text) if between_sections else text.strip(SPACE)
-
-
-def _leaves(value: Any, source: str) -> Iterator[str]:
+def _leaves(value: Any) -> Iterator[str]:
     """The scalars in a value, as text in which `5` and `5.0` are the same; empty ones and nulls left out."""
     if isinstance(value, dict | list):
         for inner in value.values() if isinstance(value, dict) else value:
-            yield from _leaves(inner, source)
+            yield from _leaves(inner)
     elif value is not None and value != "" and not (isinstance(value, str) and value.strip(SPACE) == "null"):
         text = str(value).lower() if isinstance(value, bool) else str(value)
-        yield from filter(None, [_number(_layout_free(text, source))])
+        yield from filter(None, [_number(text.strip(SPACE))])
 
 
-def _xml_leaves(element: etree._Element | None, source: str) -> Iterator[str]:
+def _xml_leaves(element: etree._Element | None) -> Iterator[str]:
     if element is None:
         return
     if not len(element) and element.text:
-        yield from _leaves(element.text, source)
+        yield from _leaves(element.text)
     for child in element:
-        yield from _xml_leaves(child, source)
+        yield from _xml_leaves(child)
 
 
 def _number(text: str) -> str:
@@ -511,6 +498,25 @@ LAWS: tuple[Callable[[Case], None], ...] = (
 
 
 # --- the tests ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("content", "plain"),
+    [
+        ("a", "a"),
+        ("a\r\nb\r", "a&#13;\nb&#13;"),
+        ("\n  a\n", "  a"),
+        ("\r\n  a\r\n  ", "  a"),
+        (" a\n", " a\n"),
+        ("\n\n\n", "\n"),
+        ("\n<![CDATA[a]]>\n", "<![CDATA[a]]>"),
+        (" <![CDATA[a\r]]> <![CDATA[\n]]>", "<![CDATA[a]]>&#13;<![CDATA[]]><![CDATA[\n]]>"),
+        ("\n a <![CDATA[<b>\n]]> c \n", " a <![CDATA[<b>\n]]> c "),
+        (" <!-- a --> ", "<!-- a -->"),
+    ],
+)
+def test_layout_is_taken_away_as_the_protocol_says(content: str, plain: str) -> None:
+    assert plain_block(f"<a\r>{content}</a>") == f"<a >{plain}</a>"
 
 
 @pytest.mark.parametrize("law", LAWS)

@@ -228,8 +228,8 @@ COMMANDS = {
     "validate": _Command(
         "check stored blocks or whole replies: where, what, and how to fix it",
         "Read replies, or stored blocks, and say what is wrong in each: errors, where a block gives no call, and "
-        "warnings, where the parser repairs it. Clean blocks are also checked by RELAX NG, and with --strict read by "
-        "two more XML parsers; calls in another dialect than Forge's are no XML, and are checked by our parser alone. "
+        "warnings, where the parser repairs it, or where other XML tools (lxml with grammars/tool.rng, defusedxml) do "
+        "not find the same call. Calls in another dialect than Forge's are not XML: only our parser checks them. "
         "The exit status is 1 if there were errors. xmltools explain says what a code means.",
         "xmltools validate reply.txt --tools tools.json",
         declare_validate,

@@ -33,7 +33,7 @@ from xmltools.errors import XMLToolsError
 from xmltools.terminal import cells, columns_of, wrapped
 
 if TYPE_CHECKING:
-    from xmltools.lint import Examined, Finding
+    from xmltools.lint import Finding, Findings
 
 _FORMATS = ("text", "json", "github", "sarif")
 
@@ -43,11 +43,7 @@ def declare_validate(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("files", metavar="FILE", nargs="+", help="replies, or stored blocks, as text; - is standard input")
     add("--tools", metavar="T.json", help="the tools: other calls, and arguments that do not fit, are errors")
-    add(
-        "--strict",
-        action="store_true",
-        help="make warnings errors, and demand that lxml and defusedxml find the same calls (Forge's dialect only)",
-    )
+    add("--strict", action="store_true", help="make warnings errors")
     add("--starts-in-reasoning", action="store_true", help="a reply begins inside a reasoning region")
     add_dialect_options(parser)
     add_also(parser)
@@ -89,7 +85,7 @@ def validate(options: argparse.Namespace) -> int:
     one_standard_input("the FILEs and --tools", *options.files, options.tools)
     if options.statistics and options.format not in ("text", "json"):
         raise UsageError(f"--statistics: expected --format text or json, got {options.format}")
-    from xmltools.lint import examine, write_report, write_statistics
+    from xmltools.lint import lint, write_report, write_statistics
 
     tools = read_tools(options.tools) if options.tools is not None else None
     dialect = named(chosen_dialect(options))
@@ -107,10 +103,10 @@ def validate(options: argparse.Namespace) -> int:
             tell(f"xmltools: {error}")
             unread = True
             continue
-        checked.append(examine(text, tools, source=name, **how))
+        checked.append(lint(text, tools, source=name, **how))
         if looks_like_json(text) and not _has_calls(checked[-1], dialect):
             tell(f"xmltools: {name}: {NO_ROWS}")
-    findings = [finding for each in checked for finding in each.findings]
+    findings = [finding for each in checked for finding in each]
     width = columns_of(sys.stdout) if options.format == "text" else None
     if options.statistics:
         lines = write_statistics(findings, options.format)
@@ -124,11 +120,11 @@ def validate(options: argparse.Namespace) -> int:
     return 1 if unread or any(finding.severity == "error" for finding in findings) else 0
 
 
-def _has_calls(found: Examined, dialect: Dialect) -> bool:
+def _has_calls(found: Findings, dialect: Dialect) -> bool:
     """Return whether there are calls in a text, and not only what goes wrong with the escapes of a JSON string."""
     if any(form.is_bare for form in dialect.forms):  # a call is JSON itself
         return found.blocks > 0
-    return found.blocks > sum(finding.severity == "error" for finding in found.findings)
+    return found.blocks > sum(finding.severity == "error" for finding in found)
 
 
 def _fitted(finding: Finding, width: int) -> Finding:
@@ -144,7 +140,7 @@ def _fitted(finding: Finding, width: int) -> Finding:
     return replace(finding, excerpt=shown, caret=finding.caret - left)
 
 
-def _summary(findings: Sequence[Finding], checked: Sequence[Examined], *, has_tools: bool) -> str:
+def _summary(findings: Sequence[Finding], checked: Sequence[Findings], *, has_tools: bool) -> str:
     """Return the line at the end: how many problems in how many files, or that all is well."""
     blocks = sum(each.blocks for each in checked)
     if not blocks:
@@ -153,7 +149,7 @@ def _summary(findings: Sequence[Finding], checked: Sequence[Examined], *, has_to
         which = "The call is" if blocks == 1 else f"All {blocks:,} calls are"
         return f"{which} valid" if has_tools else f"{which} well formed; names and arguments are checked with --tools"
     errors = sum(finding.severity == "error" for finding in findings)
-    where = counted(sum(bool(each.findings) for each in checked), "file")
+    where = counted(sum(map(bool, checked)), "file")
     warnings = len(findings) - errors
     told = f" ({counted(errors, 'error')}, {counted(warnings, 'warning')})" if warnings else ""
     return f"Found {counted(len(findings), 'problem')} in {where}{told}"

@@ -1,19 +1,18 @@
-"""Blocks as other XML parsers read them, lxml and defusedxml (over expat), and whether they find what our parser found.
+"""Clean blocks as other XML tools see them: lxml with `grammars/tool.rng`, and defusedxml, over expat.
 
 What they read is untrusted. No document type, no entity and nothing outside the block is ever loaded, neither parser
 recovers from errors, and the limits of libxml2 stay on. Both see whole blocks only, and as UTF-8.
 
-A block that is clean is well-formed XML with the same tree, but the protocol says more of white space than XML does
-(sections 4.1 and 4.2): carriage returns are kept, which XML turns into line feeds; white space around CDATA sections
-is dropped, and so is the line break with which a value begins on a line of its own. `plain_block` takes these
-differences away. One more can't be taken away: expat follows the fourth edition of XML 1.0, whose names have fewer
-characters. It is reported as such.
+A block that is clean is well-formed XML with the same tree. The protocol says more of white space than XML does
+(sections 4.1 and 4.2), so texts are compared without it. Expat follows the fourth edition of XML 1.0, whose names
+have fewer characters: blocks with others are not read by every XML tool, which is worth a finding.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import ParseError
 
@@ -45,7 +44,7 @@ def read_with_lxml(block: str) -> etree._Element:
     """Return the root of a block as lxml reads it. Raises `Unreadable`."""
     # A parser for each block: it costs less than a microsecond, and nothing of one block stays for the next.
     parser = etree.XMLParser(
-        encoding="utf-8",  # else the text could name another one
+        encoding="utf-8",  # otherwise the text could name another one
         resolve_entities=False,
         no_network=True,
         load_dtd=False,
@@ -78,43 +77,75 @@ def read_with_defusedxml(block: str) -> Any:
         raise Unreadable(str(error) or type(error).__name__) from None
 
 
-def is_too_large_for_lxml(block: str) -> bool:
-    """Return whether libxml2 might refuse a block for its size alone."""
-    return len(block) > _MAX_CHARACTERS
+_READERS: dict[str, Callable[[str], Any]] = {"lxml": read_with_lxml, "defusedxml": read_with_defusedxml}
 
 
-def name_unknown_to_expat(block: str) -> str:
-    """Return a name of an element that lxml reads in a block and expat does not, empty if there is none.
+def disagreements(block: str, call: ToolCall, tool: Tool | None, unnamed: str) -> Iterator[tuple[str, int]]:
+    """Yield what other readers say against a clean block: a message, and the line in the block (from 1).
 
-    The fifth edition of XML 1.0 gave names nearly all characters, and expat follows the fourth.
+    Takes the block's text, the call that the parser found, its tool if there is one, and the server that a block means
+    which names none.
     """
-    try:
-        names = {} if is_too_large_for_lxml(block) else {str(each.tag): None for each in read_with_lxml(block).iter()}
-    except Unreadable:
-        return ""
-    return next((name for name in names if not _is_name_for_expat(name)), "")
+    for reader, read in _READERS.items():
+        if reader == "lxml" and len(block) > _MAX_CHARACTERS:
+            continue
+        try:
+            root = read(block)
+        except Unreadable as refused:
+            yield f"{reader} does not read the block: {refused}", refused.line
+            continue
+        if reader == "lxml" and (refusal := _refusal_of_schema(root)):
+            yield refusal
+        elif difference := _difference(root, call, tool, unnamed):
+            yield f"{reader} finds another call in the block: {difference}", 1
 
 
-def _is_name_for_expat(name: str) -> bool:
-    try:
-        return read_with_defusedxml(f"<{name}/>") is not None
-    except Unreadable:
-        return False
+def _refusal_of_schema(root: etree._Element) -> tuple[str, int] | None:
+    for each in root.iter():
+        if each.get(FORGE.nil) == "false":  # the same as without it, but no writer writes it
+            del each.attrib[FORGE.nil]
+    schema = _tool_rng()
+    if schema.validate(root):
+        return None
+    said = "; ".join(error.message for error in schema.error_log)
+    return f"grammars/tool.rng does not take the block: {said}", schema.error_log[-1].line or 1
 
 
-def arguments_of(root: Any) -> list[Element]:
-    """Return the arguments of a block that an XML parser has read, as our own parser gives them to the schema."""
+@cache
+def _tool_rng() -> etree.RelaxNG:
+    """The RELAX NG schema of a block of any tool: the folder is in the package in a wheel, beside it in a checkout."""
+    package = Path(__file__).parents[1]
+    path = next(
+        folder / "grammars" / "tool.rng" for folder in (package, package.parent) if (folder / "grammars").exists()
+    )
+    return etree.RelaxNG(etree.parse(path))
+
+
+def _difference(root: Any, call: ToolCall, tool: Tool | None, unnamed: str) -> str:
+    """Return what differs first, nothing if all is the same."""
+    names = {name: (root.findtext(name) or "").strip(SPACES) for name in (FORGE.tool_name, FORGE.server_name)}
     found = root.find(FORGE.arguments)
-    return _elements(() if found is None else found)
+    elements = _elements(() if found is None else found)
+    arguments = read_arguments(elements, tool.shape if tool else None, check=False).arguments
+    compared: list[tuple[str, Any, Any]] = [
+        (FORGE.tool_name, names[FORGE.tool_name], call.name),
+        (FORGE.server_name, names[FORGE.server_name] or unnamed, call.server),
+        ("the names of arguments", list(arguments), list(call.arguments)),
+        *((f"the argument {name!r:.80}", arguments.get(name), value) for name, value in call.arguments.items()),
+    ]
+    different = (each for each in compared if not same(_without_space(each[1]), _without_space(each[2])))
+    return next((f"{what} is {theirs!r:.60} there and {ours!r:.60} here" for what, theirs, ours in different), "")
 
 
 def _elements(children: Iterable[Any]) -> list[Element]:
+    """Return elements that an XML parser has read, as our own parser gives them to the schema."""
     # Depth is bounded: our own parser has read the block before.
     return [_element(child) for child in children]
 
 
 def _element(source: Any) -> Element:
-    element = Element(name_of(source), nil=source.get(FORGE.nil) == "true")
+    name = source.get(FORGE.argument_name, source.tag).strip(SPACES) if source.tag == FORGE.argument else source.tag
+    element = Element(name, nil=source.get(FORGE.nil) == "true")
     if len(source):
         element.children = _elements(source)
     else:
@@ -122,104 +153,9 @@ def _element(source: Any) -> Element:
     return element
 
 
-def name_of(source: Any) -> str:
-    """Return the name of an argument: that of the element, or the one that `<argument name="…">` gives."""
-    if source.tag == FORGE.argument:
-        return str(source.get(FORGE.argument_name, source.tag)).strip(SPACES)
-    return str(source.tag)
-
-
-# White space
-
-
-_TOKEN = re.compile(
-    r"<!\[CDATA\[(?P<section>.*?)\]\]>|(?P<comment><!--.*?-->)|(?P<end></)[^>]*>|<[^>]*>|(?P<text>[^<]+)", re.DOTALL
-)
-_FIRST_BREAK = re.compile(r"[ \t]*(?:\r\n|\n|\r)")
-_LAST_BREAK = re.compile(r"(?:\r\n|\n|\r)[ \t]*\Z")
-
-_Run = list[re.Match[str]]
-
-
-def plain_block(block: str) -> str:
-    """Return a clean block with the white space of its values written as XML would have it."""
-    return "".join(_pieces(block))
-
-
-def _pieces(block: str) -> Iterator[str]:
-    run: _Run = []  # what has come since the last tag
-    for token in _TOKEN.finditer(block):
-        if token.lastgroup in ("text", "section", "comment"):
-            run.append(token)
-            continue
-        # Before a start tag there is no value, and in a clean block only white space and comments.
-        yield from _value(run) if token["end"] else (each[0] for each in run)
-        run = []
-        yield token[0].replace("\r", " ")
-
-
-def _value(run: _Run) -> Iterator[str]:
-    """Write the content of a leaf, or what stands in front of the end tag of a node."""
-    kinds = [token.lastgroup for token in run]
-    first = kinds.index("section") if "section" in kinds else len(run)
-    exact = "section" in kinds or "comment" in kinds  # then white space alone is nothing
-    framed = False
-    for number, token in enumerate(run):
-        text = token[0]
-        if kinds[number] != "text":
-            yield text.replace("\r", "]]>&#13;<![CDATA[" if kinds[number] == "section" else " ")
-            continue
-        if number < first and (layout := _FIRST_BREAK.match(text)):
-            framed = True
-            text = text[layout.end() :]
-        if framed and number == len(run) - 1:
-            text = _without_last_break(text)
-        if text.strip(SPACES) or not exact:
-            yield text.replace("\r", "&#13;")
-
-
-def _without_last_break(text: str) -> str:
-    # The match is looked for where the white space at the end begins: no text is searched break by break.
-    found = _LAST_BREAK.search(text, len(text.rstrip(SPACES)))
-    return text[: found.start()] if found else text
-
-
-# Three readers, one tree
-
-
-def disagreements(block: str, call: ToolCall, tool: Tool | None, only: str | None = None) -> Iterator[str]:
-    """Yield a message for each reader that finds another call in a clean block than the parser.
-
-    Takes the block's text, the call that the parser found, its tool if there is one, and the server of all tools if
-    they are on one.
-    """
-    plain = plain_block(block)
-    readers: dict[str, Callable[[str], Any]] = {"lxml": read_with_lxml, "defusedxml": read_with_defusedxml}
-    if is_too_large_for_lxml(plain):
-        del readers["lxml"]
-    for reader, read in readers.items():
-        try:
-            root = read(plain)
-        except Unreadable as refused:
-            name = name_unknown_to_expat(plain)
-            known = f"expat does not know the name {name!r:.80} (XML 1.0, fifth edition)" if name else ""
-            yield f"{reader} does not read the block: {known or refused}"
-            continue
-        difference = _difference(root, call, tool, only or FORGE.default_server)
-        if difference:
-            yield f"{reader} finds another call in the block: {difference}"
-
-
-def _difference(root: Any, call: ToolCall, tool: Tool | None, unnamed: str) -> str:
-    """Return what differs first, nothing if all is the same. A block that names no server means the `unnamed` one."""
-    names = {name: (root.findtext(name) or "").strip(SPACES) for name in (FORGE.tool_name, FORGE.server_name)}
-    arguments = read_arguments(arguments_of(root), tool.shape if tool else None, check=False).arguments
-    compared: list[tuple[str, Any, Any]] = [
-        ("the element", root.tag, FORGE.block),
-        (FORGE.tool_name, names[FORGE.tool_name], call.name),
-        (FORGE.server_name, names[FORGE.server_name] or unnamed, call.server),
-        ("the names of arguments", list(arguments), list(call.arguments)),
-        *((f"the argument {name!r:.80}", arguments.get(name), value) for name, value in call.arguments.items()),
-    ]
-    different = (each for each in compared if not same(each[1], each[2]))
-    return next((f"{what} is {theirs!r:.60} there and {ours!r:.60} here" for what, theirs, ours in different), "")
+def _without_space(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _without_space(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return list(map(_without_space, value))
+    return "".join(value.split()) if isinstance(value, str) else value

@@ -119,7 +119,7 @@ def _sarif(findings: Sequence[Finding], version: str) -> Iterator[str]:
 
 
 def _rule(code: str) -> dict[str, Any]:
-    level = "error" if CODES[code].is_error else "warning"
+    level = "error" if CODES[code].kind == "error" else "warning"
     return {
         "id": code,
         "name": code.title().replace("_", ""),  # SARIF asks for a single word in Pascal case
