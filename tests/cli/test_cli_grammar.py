@@ -59,9 +59,8 @@ def test_it_prints_the_format_that_is_asked_for(run, format):
     assert run("t.json", "--format", format) == (0, printed(build_grammar(TOOLS, format)), "")
 
 
-@pytest.mark.parametrize("format", ["relaxng", "regex"])
-def test_the_formats_of_one_tool_are_printed_too(run, format):
-    assert run("one.json", "--format", format)[:2] == (0, printed(build_grammar(TOOLS[:1], format)))
+def test_the_format_of_one_call_is_printed_too(run):
+    assert run("one.json", "--format", "regex")[:2] == (0, printed(build_grammar(TOOLS[:1], "regex")))
 
 
 def test_it_reads_standard_input(run):
@@ -128,32 +127,9 @@ def test_output_is_written_to_a_file(run, tmp_path, arguments):
     assert (tmp_path / "out.txt").read_bytes() == expected.encode()
 
 
-def test_relaxng_of_several_tools_is_a_folder(run, tmp_path):
-    assert run("t.json", "--format", "relaxng", "--output", "new/schemas")[:2] == (0, "")
-    written = {path.name: path.read_text("utf-8") for path in (tmp_path / "new" / "schemas").iterdir()}
-    texts = build_grammar(TOOLS, "relaxng")
-    assert written == {f"{name}.rng": printed(text) for name, text in texts.items()}
-
-
-def test_relaxng_of_several_tools_needs_a_folder(run):
-    refused(run("t.json", "--format", "relaxng"), 2, "each of 2 tools", "--output")
-
-
-@pytest.mark.parametrize("name", ["../../gone", "a/b", ".", "..", "C:\\x", "añadir", "two words", "x%2Fy"])
-def test_no_name_of_a_tool_leads_out_of_the_folder(run, tmp_path, name):
-    tools = [{**ADD, "name": name}, SAY]
-    assert run("-", "--format", "relaxng", "--output", "a/b/c", stdin=json.dumps(tools))[:2] == (0, "")
-    files = [path.relative_to(tmp_path / "a") for path in (tmp_path / "a").rglob("*") if path.is_file()]
-    assert len(files) == 2 and all(path.parent.parts == ("b", "c") and path.suffix == ".rng" for path in files)
-
-
 @pytest.mark.parametrize("output", ["", "no/such/folder/out.txt", "t.json/out.txt", "\0"])
 def test_a_place_that_cannot_be_written_is_named(run, output):
     refused(run("t.json", "--output", output), 2, ": ")
-
-
-def test_a_file_is_no_folder_for_several_schemas(run):
-    refused(run("t.json", "--format", "relaxng", "--output", "one.json"), 2, "one.json: ")
 
 
 # What it does not express
@@ -187,7 +163,9 @@ def test_a_note_is_one_line_without_controls(run):
 @pytest.mark.parametrize(
     ("arguments", "status", "said"),
     [
-        ("t.json --format xsd", 2, "xsd"),
+        ("t.json --format x", 2, "xmltools: --format: expected 'gbnf', 'lark', 'structural_tag' or 'regex', got 'x'\n"),
+        ("t.json --format relaxng", 2, "stored blocks are checked by grammars/tool.rng and `xmltools validate`"),
+        ("t.json --format xsd", 2, "stored blocks are checked by grammars/tool.rng and `xmltools validate`"),
         ("t.json --engine ollama", 2, "ollama"),
         ("t.json --backend guidance", 2, "--backend needs --engine"),
         ("t.json --api python", 2, "--api needs --engine"),
@@ -196,8 +174,6 @@ def test_a_note_is_one_line_without_controls(run):
         ("t.json --white-space many", 2, "from 0"),
         ("t.json --reasoning <think>", 2, "name of an element"),
         ("t.json --tools t.json", 2, "xmltools grammar: unrecognized arguments: --tools t.json"),
-        ("t.json --format relaxng --order schema", 2, "leave --order out"),
-        ("t.json --format relaxng --no-end-tag-in-cdata", 2, "leave --no-end-tag-in-cdata out"),
         ("t.json --format lark --lazy", 2, "xmltools: --lazy: only llama.cpp waits for a trigger"),
         ("t.json --engine vllm --backend outlines", 2, "xmltools: --backend: expected 'xgrammar' or 'guidance'"),
         ("t.json --engine vllm --format lark", 2, "xmltools: --format: expected 'gbnf' or 'structural_tag'"),
@@ -219,7 +195,6 @@ def test_a_note_is_one_line_without_controls(run):
             "--cdata: values in 'glm' have no CDATA sections; leave --cdata out",
         ),
         ("t.json --dialect hermes --order any", 2, "which is written in the order of the schema; leave --order out"),
-        ("t.json --dialect glm --format relaxng", 2, "leave --dialect out"),
         ("empty.json --engine vllm", 1, "empty.json: a grammar needs at least one tool"),
         ("none.json", 2, "none.json: No such file"),
     ],

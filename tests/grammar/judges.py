@@ -1,4 +1,4 @@
-"""The static grammars, each run by a library that is not ours: protocol.lark, protocol.abnf and tool.rng.
+"""The static grammars, each run by a library that is not ours: protocol.lark and protocol.abnf (`support.tool_rng`).
 
 Each judge takes a text and says whether its grammar takes all of it.
 """
@@ -11,14 +11,11 @@ from pathlib import Path
 
 import abnf
 from lark import Lark, Tree, UnexpectedInput
-from lxml import etree
 
-__all__ = ["GRAMMARS", "abnf_accepts", "count_blocks", "lark_accepts", "rng_accepts"]
+__all__ = ["GRAMMARS", "abnf_accepts", "count_blocks", "lark_accepts"]
 
 GRAMMARS = Path(__file__).parents[2] / "grammars"
 
-# Everything outside is shut out, and what a schema cannot see is refused before it is asked.
-_XML = {"encoding": "utf-8", "resolve_entities": False, "no_network": True, "load_dtd": False, "dtd_validation": False}
 _TAG_NAME = re.compile(r"</?([^ >]+)")
 
 
@@ -64,19 +61,3 @@ def _abnf() -> type[abnf.Rule]:
 
     Protocol.load_grammar((GRAMMARS / "protocol.abnf").read_text("ascii"))
     return Protocol
-
-
-def rng_accepts(block: str) -> bool:
-    """Whether tool.rng takes one block, which has no document type and no processing instruction."""
-    try:
-        root = etree.fromstring(block.encode("utf-8"), etree.XMLParser(**_XML))
-    except etree.XMLSyntaxError:
-        return False
-    if root.getroottree().docinfo.doctype or next(root.iter(etree.PI), None) is not None:
-        return False
-    return _rng().validate(root)
-
-
-@cache
-def _rng() -> etree.RelaxNG:
-    return etree.RelaxNG(etree.parse(GRAMMARS / "tool.rng"))

@@ -592,11 +592,6 @@ def test_an_example_in_a_form_that_no_grammar_writes_is_named_with_what_would_be
     assert 'where its `example` has \'<tool_call>{"arguments"' in str(error.value)
 
 
-def test_relaxng_is_for_elements_only() -> None:
-    with pytest.raises(XMLToolsError, match="'relaxng' has no options, got dialect"):
-        build_grammar(TOOLS, "relaxng", dialect="glm")
-
-
 @pytest.mark.parametrize(("dialect", "name"), [("glm", "two words"), ("glm", "a(b"), ("qwen3_coder", "a/")])
 def test_a_name_that_no_call_can_say_is_refused(dialect: str, name: str) -> None:
     tool = Tool(name=name, parameters={})

@@ -33,9 +33,7 @@ def examples() -> dict[str, str]:
     for dialect in DIALECTS:
         for format, ending in (("gbnf", "gbnf"), ("lark", "lark"), ("structural_tag", "structural_tag.json")):
             made[f"dialects/{dialect}.{ending}"] = build_grammar(SAMPLE_TOOLS, format, dialect=dialect)
-    schemas = build_grammar(TOOLS, "relaxng")
-    assert isinstance(schemas, dict)
-    return made | {f"{name}.rng": schema for name, schema in schemas.items()}
+    return made
 
 
 @pytest.mark.parametrize("name", examples())

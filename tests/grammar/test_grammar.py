@@ -9,7 +9,6 @@ from typing import Any
 import jsonschema
 import pytest
 from support.grammar_laws import FORMATS, judge
-from support.relaxng_judge import Judge as RelaxNgJudge
 
 from xmltools.errors import XMLToolsError
 from xmltools.grammar import build_grammar, grammar_issues
@@ -383,7 +382,7 @@ PATH, TEXT, COUNT = "<path>a</path>", "<kind>text</kind>", "<kind>count</kind>"
         ("", False),
     ],
 )
-@pytest.mark.parametrize("format", [*FORMATS, "regex", "relaxng"])
+@pytest.mark.parametrize("format", [*FORMATS, "regex"])
 def test_each_form_of_arguments_is_allowed_and_no_other(format: str, arguments: str, fits: bool) -> None:
     for parameters in (FORMS, {"anyOf": [FORMS, {"type": "null"}]}, {"properties": {"o": FORMS}, "required": ["o"]}):
         given = [Tool(name="f", parameters=parameters)]
@@ -391,8 +390,6 @@ def test_each_form_of_arguments_is_allowed_and_no_other(format: str, arguments: 
         assert len(parse(text, given).calls) == fits
         if format == "regex":
             assert bool(re.fullmatch(build_grammar(given, format), text)) is fits
-        elif format == "relaxng":
-            assert RelaxNgJudge(given[0]).accepts(text) is fits
         else:
             assert grammar_issues(given, format) == []
             assert judge(given, format).accepts(text) is fits
@@ -411,7 +408,7 @@ def test_a_call_without_arguments_is_allowed_if_one_of_the_forms_needs_none(form
     for others, fits in (({"required": ["b"]}, False), ({}, True)):
         parameters = {"properties": {"a": STRING, "b": STRING}, "anyOf": [{"required": ["a"]}, others]}
         given = Tool(name="f", parameters=parameters)
-        assert judge([given], format).accepts(bare) is RelaxNgJudge(given).accepts(bare) is fits
+        assert judge([given], format).accepts(bare) is fits
         assert len(parse(bare, [given]).calls) == fits
 
 
@@ -437,7 +434,7 @@ def test_issues_name_their_tool_and_come_once() -> None:
 @pytest.mark.parametrize(
     ("tools", "format", "options", "said"),
     [
-        (TOOLS, "ebnf", {}, "there is no grammar format 'ebnf'; there are 'gbnf', 'lark'"),
+        (TOOLS, "ebnf", {}, "format: expected 'gbnf', 'lark', 'structural_tag' or 'regex', got 'ebnf'"),
         ([], "gbnf", {}, "at least one tool"),
         ([tool(), tool()], "gbnf", {}, "two tools 'f' on server 'local'"),
         (["f"], "gbnf", {}, "expected xmltools.Tool, got str"),
@@ -458,7 +455,7 @@ def test_issues_name_their_tool_and_come_once() -> None:
         (TOOLS, "gbnf", {"reasoning": "<think>"}, "reasoning: expected the name of a tag"),
         (TOOLS, "gbnf", {"reasoning": "tool"}, "reasoning: 'tool' is the tag of calls in 'forge'; take another"),
         (TOOLS, "gbnf", {"starts_in_reasoning": True}, "give the tag that ends the reasoning"),
-        (TOOLS, "relaxng", {"order": "any"}, "'relaxng' has no options, got order"),
+        (TOOLS, "relaxng", {}, "got 'relaxng'; stored blocks are checked by grammars/tool.rng and `xmltools validate`"),
         ([Tool(name="a\nb")], "gbnf", {}, "is no name for a tool"),
         ([tool(**{"a\nb": STRING})], "gbnf", {}, "is no name for an argument"),
         ([tool(v={"type": "object"})], "regex", {}, "a regular expression can't say"),
@@ -472,12 +469,6 @@ def test_what_makes_no_grammar_is_one_clear_error(tools: Any, format: str, optio
 
 def test_one_tool_may_stand_for_a_list() -> None:
     assert build_grammar(TOOLS[0], "gbnf") == build_grammar([TOOLS[0]], "gbnf")
-
-
-def test_schemas_of_several_tools_are_a_mapping() -> None:
-    both = build_grammar([tool("f"), tool("g"), tool("g", server="hub")], "relaxng")
-    assert isinstance(both, dict) and list(both) == ["f", "local/g", "hub/g"]
-    assert both["f"] == build_grammar(tool("f"), "relaxng")
 
 
 @with_regex
@@ -514,13 +505,6 @@ def test_the_tools_that_may_not_be_called_count_as_well(format: str) -> None:
     engine = judge([tool("f", server="hub"), tool("g")], format, tool_choice="named", name="f")
     assert engine.accepts("<tool><server_name>hub</server_name><tool_name>f</tool_name></tool>")
     assert not engine.accepts("<tool><tool_name>f</tool_name></tool>")
-
-
-def test_schemas_for_stored_blocks_ask_for_the_server_if_there_are_several() -> None:
-    both = build_grammar([tool("f", server="hub"), tool("g", server="hub")], "relaxng")
-    assert isinstance(both, dict) and both["f"] == build_grammar(tool("f", server="hub"), "relaxng")
-    mixed = build_grammar([tool("f", server="hub"), tool("g")], "relaxng")
-    assert isinstance(mixed, dict) and mixed["f"] != both["f"]
 
 
 IMPOSSIBLE: list[Any] = [

@@ -9,9 +9,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from support.calls import Meant, meant_calls, untyped_calls
 from support.often import examples
+from support.tool_rng import rng_accepts
 
 from grammar import CASES, INVALID, TOOLS, VALID, Case
-from grammar.judges import GRAMMARS, abnf_accepts, count_blocks, lark_accepts, rng_accepts
+from grammar.judges import GRAMMARS, abnf_accepts, count_blocks, lark_accepts
 from xmltools.models import ToolCall
 from xmltools.parser import parse
 from xmltools.render import render_call

@@ -56,7 +56,6 @@ _FILES = (
     "tools/test_patterns.py",
     "tools/test_examples.py",
     "grammar/test_grammar.py",
-    "grammar/test_relaxng.py",
     "render/test_render_call.py",
     "render/test_render_result.py",
     "render/test_retry.py",

@@ -182,14 +182,13 @@ def test_what_a_model_is_told_is_what_render_retry_writes_in_its_dialect():
 def test_prompt_and_grammar_are_those_of_the_library_in_the_dialect_of_the_reading():
     answer = analyse("", [ADD], {"style": "compact", "grammar": "lark"})
     assert answer["prompt"]["text"] == render_instructions(TOOLS, style="compact")
-    assert "add" in answer["grammar"]["texts"][""]
+    assert "add" in answer["grammar"]["text"]
     answer = analyse("", [ADD], {"dialect": "hermes"})
     assert answer["prompt"]["text"] == render_instructions(TOOLS, dialect="hermes")
-    assert answer["grammar"]["texts"][""] == build_grammar(TOOLS, "gbnf", dialect="hermes")
+    assert answer["grammar"]["text"] == build_grammar(TOOLS, "gbnf", dialect="hermes")
     answer = analyse("", [ADD], {"dialect": "react"})
     assert "not known how they are written" in answer["prompt"]["error"]
     assert "no grammar can be made for calls in 'react'" in answer["grammar"]["error"]
-    assert [*section("grammar", "", [ADD, {**ADD, "name": "sub"}], grammar="relaxng")["texts"]] == ["add", "sub"]
     answer = analyse(CALL)
     assert "at least one tool" in answer["grammar"]["error"]
     assert answer["prompt"]["text"] == ""

@@ -17,8 +17,7 @@ from support.engines import llama_judge
 from support.engines.llama_judge import TRIGGER, LlamaJudge
 from support.engines.llguidance_judge import LlguidanceJudge
 from support.engines.xgrammar_judge import XgrammarJudge
-from support.relaxng_judge import Judge as RelaxNgJudge
-from support.relaxng_judge import read_xml
+from support.tool_rng import read_xml, rng_accepts
 
 from xmltools.errors import Code, XMLToolsError
 from xmltools.grammar import GrammarIssue, build_grammar, grammar_issues
@@ -160,7 +159,7 @@ def _call_is_right(call: ToolCall, tools: list[Tool], text: str, issues: list[Gr
         return f"invalid: {wrong.message}"
     assert call.span is not None
     block = text[slice(*call.span)]
-    return "" if _schema(tool, only_server(tools)).accepts(block) else f"RELAX NG refuses {block}"
+    return "" if rng_accepts(block) else f"tool.rng refuses {block}"
 
 
 def _tool_of(call: ToolCall, tools: list[Tool]) -> Tool:
@@ -182,11 +181,6 @@ def _excused(error: Any, tool: str, issues: list[GrammarIssue]) -> bool:
         and (place.startswith(issue.place.partition("*")[0].rstrip(".")) or issue.place.startswith(place))
         for issue in issues
     )
-
-
-@lru_cache(maxsize=256)
-def _schema(tool: Tool, only: str | None) -> RelaxNgJudge:
-    return RelaxNgJudge(tool, only)
 
 
 # What options promise.

@@ -8,10 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
-from urllib.parse import quote
 
 from xmltools.cli.shared import (
     UsageError,
@@ -26,7 +23,6 @@ from xmltools.cli.shared import (
 )
 from xmltools.errors import XMLToolsError
 
-_FORMATS = ("gbnf", "lark", "structural_tag", "relaxng", "regex")
 _ENGINES = ("vllm", "sglang", "llama.cpp", "tensorrt-llm", "openai-custom-tool")
 _OPTIONS = (
     "tool_choice",
@@ -63,9 +59,9 @@ def declare_grammar(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--format",
-        choices=_FORMATS,
+        metavar="FORMAT",
         help="what to write: gbnf for llama.cpp and xgrammar, structural_tag for xgrammar, lark for llguidance, "
-        "relaxng for lxml, regex for one call (default: gbnf, or what the engine takes)",
+        "regex for one call (default: gbnf, or what the engine takes)",
     )
     add("--engine", choices=_ENGINES, help="write the fields of a request to this engine, as JSON")
     add_dialect_options(
@@ -101,11 +97,7 @@ def declare_grammar(parser: argparse.ArgumentParser) -> None:
         const=False,
         help="forbid </tool> in CDATA, for readers that search for it",
     )
-    add(
-        "--output",
-        metavar="PATH",
-        help="write to this file; for relaxng of several tools to this folder, a NAME.rng for each tool",
-    )
+    add("--output", metavar="PATH", help="write to this file")
     add("--check", action="store_true", help="exit with 1 if anything of the schemas is not expressed")
 
 
@@ -118,25 +110,21 @@ def grammar(options: argparse.Namespace) -> int:
         for name in ("backend", "api"):
             if getattr(options, name) is not None:
                 raise UsageError(f"--{name} needs --engine, one of {', '.join(_ENGINES)}")
-        if options.format == "relaxng" and given:
-            out = _flag(*given)
-            raise UsageError(f"--format relaxng describes a stored block, whoever wrote it: leave {out} out")
     tools = read_tools(options.tools)
     from xmltools.grammar import build_grammar, grammar_issues
     from xmltools.grammar.engines import engine_issues, for_engine
 
-    texts: Any
     try:
         if options.engine is None:
             format = options.format or "gbnf"
-            texts, issues = build_grammar(tools, format, **given), grammar_issues(tools, format, **given)
+            text, issues = build_grammar(tools, format, **given), grammar_issues(tools, format, **given)
         else:
             given |= {name: getattr(options, name) for name in _CHOSEN}
-            texts = json.dumps(for_engine(options.engine, tools, **given), indent=2)
+            text = json.dumps(for_engine(options.engine, tools, **given), indent=2)
             issues = engine_issues(options.engine, tools, **given)
     except XMLToolsError as error:
         raise _in_our_words(str(error), options.tools) from None
-    _write(texts, options.output)
+    _write(text, options.output)
     for issue in issues:
         tell(f"note: {issue}")
     return 1 if issues and options.check else 0
@@ -149,33 +137,15 @@ def _in_our_words(message: str, tools: str) -> Exception:
     return UsageError(_NAMED.sub(lambda found: _flag(found[found.lastindex or 0]), message))
 
 
-def _flag(name: str, *_: str) -> str:
+def _flag(name: str) -> str:
     return "--no-end-tag-in-cdata" if name == "end_tag_in_cdata" else f"--{name.replace('_', '-')}"
 
 
-# Output
-
-
-def _write(texts: str | Mapping[str, str], output: str | None) -> None:
+def _write(text: str, output: str | None) -> None:
     if output is None:
-        if not isinstance(texts, str):
-            count = len(texts)
-            raise UsageError(f"relaxng has a schema for each of {count} tools: give a folder for them with --output")
-        write_text(texts)
+        write_text(text)
         return
-    path = Path(output)
     try:
-        if isinstance(texts, str):
-            _save(path, texts)
-            return
-        path.mkdir(parents=True, exist_ok=True)
-        for name, text in texts.items():
-            # Any name is a file in the folder: a slash is %2F there, and two names are never one file.
-            path = Path(output) / f"{quote(name, safe=' ')}.rng"
-            _save(path, text)
+        Path(output).write_text(text if text.endswith("\n") else text + "\n", encoding="utf-8", newline="\n")
     except (OSError, ValueError) as error:
-        raise UsageError(f"--output: {path}: {getattr(error, 'strerror', None) or error}") from None
-
-
-def _save(path: Path, text: str) -> None:
-    path.write_text(text if text.endswith("\n") else text + "\n", encoding="utf-8", newline="\n")
+        raise UsageError(f"--output: {output}: {getattr(error, 'strerror', None) or error}") from None

@@ -1,8 +1,7 @@
-"""Grammars for constrained decoding, and schemas to check blocks with, made from tools.
+"""Grammars for constrained decoding, made from tools.
 
 A tool's schema becomes shapes (`tools.schema`: what parser and prompts use, too), shapes become a text tree, and
-each back end prints that in its own way: GBNF, Lark, structural tags, one regular expression. RELAX NG is made from
-the shapes directly: it describes elements, not text.
+each back end prints that in its own way: GBNF, Lark, structural tags, one regular expression.
 """
 
 from xmltools.grammar.build import FORMATS, GrammarFormat, build_grammar, grammar_issues

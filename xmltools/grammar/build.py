@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Literal, overload
+from typing import Any, Literal
 
 from xmltools.errors import XMLToolsError
-from xmltools.grammar.issues import GrammarIssue, Report
+from xmltools.grammar.issues import GrammarIssue
 from xmltools.grammar.options import Backend, Options, read_options
 from xmltools.grammar.printers.gbnf import print_gbnf
 from xmltools.grammar.printers.lark import print_lark
 from xmltools.grammar.printers.regex import print_regex
 from xmltools.grammar.printers.structural_tag import print_structural_tag
 from xmltools.grammar.regular.automata import TooLarge
-from xmltools.grammar.relaxng.schema import relaxng
 from xmltools.grammar.rules.reply import chosen_tools, make_grammar
 from xmltools.grammar.text_tree import Grammar
 from xmltools.render.writable import only_server
 from xmltools.tools import Tool, list_of_tools
 
-GrammarFormat = Literal["gbnf", "lark", "structural_tag", "relaxng", "regex"]
+GrammarFormat = Literal["gbnf", "lark", "structural_tag", "regex"]
 """The name of a format; `build_grammar` says what each is for."""
 
 
@@ -29,25 +28,12 @@ _PRINTERS: dict[str, Callable[[Grammar, Options], str]] = {
     "structural_tag": print_structural_tag,
     "regex": print_regex,
 }
-FORMATS = (*_PRINTERS, "relaxng")
+FORMATS = tuple(_PRINTERS)
 """The names of all formats of grammars."""
+_SCHEMAS = "; stored blocks are checked by grammars/tool.rng and `xmltools validate`"
 
 
-@overload
-def build_grammar(
-    tools: Tool | Iterable[Tool], format: Literal["gbnf", "lark", "structural_tag", "regex"], **options: Any
-) -> str: ...
-
-
-@overload
-def build_grammar(tools: Tool, format: str, **options: Any) -> str: ...
-
-
-@overload
-def build_grammar(tools: Iterable[Tool], format: str, **options: Any) -> str | dict[str, str]: ...
-
-
-def build_grammar(tools: Tool | Iterable[Tool], format: str, **options: Any) -> str | dict[str, str]:
+def build_grammar(tools: Tool | Iterable[Tool], format: str, **options: Any) -> str:
     """Return a grammar by which an engine writes free text and well-formed, valid calls of the tools, and no others.
 
     Takes a tool or several, and the format:
@@ -56,8 +42,6 @@ def build_grammar(tools: Tool | Iterable[Tool], format: str, **options: Any) -> 
     - `"lark"`: for llguidance (guidance, the guidance back ends of vLLM and SGLang);
     - `"structural_tag"`: JSON for xgrammar 0.2 and later, with the quickest masks in free text;
     - `"regex"`: one call, properties in their order, no recursion;
-    - `"relaxng"`: a schema for a block of one tool, to check stored blocks with lxml. It has no options. For several
-      tools this is a dict, from the tool's name to its schema (`server/name` where two servers have the name).
 
     Options, by keyword:
 
@@ -94,17 +78,15 @@ def grammar_issues(tools: Tool | Iterable[Tool], format: str, **options: Any) ->
     return _build(tools, format, options)[1]
 
 
-def _build(
-    tools: Tool | Iterable[Tool], format: str, given: dict[str, Any]
-) -> tuple[str | dict[str, str], list[GrammarIssue]]:
+def _build(tools: Tool | Iterable[Tool], format: str, given: dict[str, Any]) -> tuple[str, list[GrammarIssue]]:
     if format not in FORMATS:
-        raise XMLToolsError(f"there is no grammar format {format!r:.60}; there are {', '.join(map(repr, FORMATS))}")
-    if format == "relaxng":
-        return _schemas(tools, given)
+        *others, last = map(repr, FORMATS)
+        instead = _SCHEMAS if format in ("relaxng", "xsd") else ""
+        raise XMLToolsError(f"format: expected {', '.join(others)} or {last}, got {format!r:.60}{instead}")
     options = read_options(given, tool_choice="one" if format == "regex" else "auto")
     if options.lazy and format != "gbnf":
         raise XMLToolsError(f"lazy: only llama.cpp waits for a trigger, so only 'gbnf' can be lazy, not {format!r}")
-    listed = _listed(tools)
+    listed = [tools] if isinstance(tools, Tool) else list_of_tools(tools)
     chosen = chosen_tools(listed, options)
     backend = Backend(format in ("lark", "regex"), format == "lark" and options.has_llguidance)
     grammar, issues = make_grammar(chosen, options, backend, only_server(listed))
@@ -115,22 +97,3 @@ def _build(
             f"a value that the tools allow is too much for the regular expressions of {format!r}; "
             "use another format, or fewer options"
         ) from None
-
-
-def _listed(tools: Tool | Iterable[Tool]) -> list[Tool]:
-    return [tools] if isinstance(tools, Tool) else list_of_tools(tools)
-
-
-def _schemas(tools: Tool | Iterable[Tool], given: dict[str, Any]) -> tuple[str | dict[str, str], list[GrammarIssue]]:
-    if given:
-        raise XMLToolsError(f"'relaxng' has no options, got {', '.join(given)}")
-    found = chosen_tools(_listed(tools), Options())
-    reports = [Report(tool.name) for tool in found]
-    only = only_server(found)
-    texts = [relaxng(tool, report, only) for tool, report in zip(found, reports, strict=True)]
-    issues = [issue for report in reports for issue in report.issues]
-    if len(texts) == 1:
-        return texts[0], issues
-    names = [tool.name for tool in found]
-    keys = [tool.name if names.count(tool.name) == 1 else f"{tool.server}/{tool.name}" for tool in found]
-    return dict(zip(keys, texts, strict=True)), issues

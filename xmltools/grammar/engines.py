@@ -157,7 +157,7 @@ def for_engine(
     _check_options(engine, way, options)
     if way.each_tool:
         return {"tools": [_custom_tool(way, tool, options) for tool in _with_unique_names(engine, tools)]}
-    fields = way.wrap(_build(tools, way, options))
+    fields = way.wrap(build_grammar(tools, way.format, **options))
     return {**fields, **_lazy_fields(named(options.get("dialect") or FORGE).opener)} if options.get("lazy") else fields
 
 
@@ -185,17 +185,11 @@ def engine_issues(
     ]
 
 
-def _build(tools: Tool | Iterable[Tool], way: _Way, options: dict[str, Any]) -> str:
-    grammar = build_grammar(tools, way.format, **options)
-    assert isinstance(grammar, str)  # only relaxng has a text a tool
-    return grammar
-
-
 def _custom_tool(way: _Way, tool: Tool, options: dict[str, Any]) -> Fields:
     fields: Fields = {"name": tool.name}
     if tool.description:
         fields["description"] = tool.description
-    fields["format"] = way.wrap(_build(tool, way, {**options, "tool_choice": "arguments"}))
+    fields["format"] = way.wrap(build_grammar(tool, way.format, **{**options, "tool_choice": "arguments"}))
     return {"type": "custom", **fields} if way.api == "responses" else {"type": "custom", "custom": fields}
 
 

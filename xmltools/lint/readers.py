@@ -115,10 +115,8 @@ def _refusal_of_schema(root: etree._Element) -> tuple[str, int] | None:
 def _tool_rng() -> etree.RelaxNG:
     """The RELAX NG schema of a block of any tool: the folder is in the package in a wheel, beside it in a checkout."""
     package = Path(__file__).parents[1]
-    path = next(
-        folder / "grammars" / "tool.rng" for folder in (package, package.parent) if (folder / "grammars").exists()
-    )
-    return etree.RelaxNG(etree.parse(path))
+    folder = package if (package / "grammars").exists() else package.parent
+    return etree.RelaxNG(etree.parse(folder / "grammars" / "tool.rng"))
 
 
 def _difference(root: Any, call: ToolCall, tool: Tool | None, unnamed: str) -> str:

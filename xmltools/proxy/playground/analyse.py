@@ -171,13 +171,12 @@ class Analysis:
     def grammar(self) -> dict[str, Any]:
         """Return the grammar of the tools, or why there is none."""
         tools, format = self._tools or [], self.options.grammar
-        options: dict[str, Any] = {"dialect": self._dialect} if self._dialect != FORGE else {}  # not for relaxng
         try:
-            built = build_grammar(tools, format, **options)
-            issues = grammar_issues(tools, format, **options)
+            text = build_grammar(tools, format, dialect=self._dialect)
+            issues = grammar_issues(tools, format, dialect=self._dialect)
         except XMLToolsError as error:
             return {"error": str(error)}
-        return {"texts": {"": built} if isinstance(built, str) else built, "issues": list(map(str, issues))}
+        return {"text": text, "issues": list(map(str, issues))}
 
 
 def _read_tools(tools: Any) -> list[Tool] | None:

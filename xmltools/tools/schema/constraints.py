@@ -1,7 +1,7 @@
 """What the schemas of a shape say together: bounds, patterns, properties, and what nobody asked about.
 
 A shape is made of all schemas that apply to a value (`$ref`, `allOf` and alternatives followed); here their keywords
-become one statement a kind of value. Prompts, examples, RELAX NG and grammars all read these.
+become one statement a kind of value. Prompts, examples and grammars all read these.
 """
 
 from __future__ import annotations

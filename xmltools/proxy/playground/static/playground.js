@@ -131,9 +131,8 @@ function showPrompt({ error, text, tokens }) {
   byId("prompt-text").replaceChildren(text ? listing(text, "Instructions for the system prompt") : remark(missing));
 }
 
-function showGrammar({ error, texts, issues }) {
-  const named = ([name, text]) => [name && el("h3", {}, visible(name)), listing(text, `Grammar ${name}`)];
-  const shown = error ? [remark(error)] : Object.entries(texts).map(named);
+function showGrammar({ error, text, issues }) {
+  const shown = [error ? remark(error) : listing(text, "Grammar")];
   if (issues?.length) {
     const summary = `${count(issues.length, "rule")} of the schemas that it can't hold a model to`;
     const list = el("ul", {}, issues.map((issue) => el("li", {}, visible(issue))));

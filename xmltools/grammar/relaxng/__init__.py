@@ -1,1 +1,0 @@
-"""Tools as RELAX NG schemas."""
