@@ -1,17 +1,18 @@
 """The text tree: what a reply may be, in the terms that every back end can print in its own way.
 
-A `Grammar` is a set of named rules. Leaves of the tree are literal text and `Lexeme`s, whose regular languages a back
-end may print as rules or as a regular expression. Two nodes say what to achieve and not how: `Permutation` (each
-member at most once, in any order) and `Dispatch` (prose, and rules that take over where their triggers occur).
+A `Grammar` is a set of named rules. Sequences, choices and repetitions are those of `regular`. Leaves of the tree are
+literal text and `Lexeme`s, whose regular languages a back end may print as rules or as a regular expression. Two nodes
+say what to achieve and not how: `Permutation` (each member at most once, in any order) and `Dispatch` (prose, and rules
+that take over where their triggers occur).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from xmltools.grammar.regular.regular import Regular
+from xmltools.grammar.regular.regular import Choice, Regular, Repeat, Sequence, optional
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,29 +35,6 @@ class Reference:
     """The rule of this name."""
 
     name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Series:
-    """One node after the other."""
-
-    parts: tuple[Node, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Alternatives:
-    """Any of the nodes."""
-
-    parts: tuple[Node, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Repetition:
-    """The node `low` to `high` times; without `high`, as often as you like."""
-
-    part: Node
-    low: int = 0
-    high: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +73,7 @@ class Dispatch:
     excludes: tuple[str, ...] | None = ()
 
 
-Node = Literal | Lexeme | Reference | Series | Alternatives | Repetition | Permutation | Dispatch
+Node = Literal | Lexeme | Reference | Sequence["Node"] | Choice["Node"] | Repeat["Node"] | Permutation | Dispatch
 
 
 @dataclass(slots=True)
@@ -111,24 +89,19 @@ class Grammar:
 def series(*parts: Node) -> Node:
     """Return the nodes one after the other; neighbouring literals are one."""
     flat: list[Node] = []
-    for each in (inner for part in parts for inner in (part.parts if isinstance(part, Series) else (part,))):
+    for each in (inner for part in parts for inner in (part.parts if isinstance(part, Sequence) else (part,))):
         last = flat[-1] if flat else None
         if isinstance(each, Literal) and isinstance(last, Literal):
             flat[-1] = Literal(last.text + each.text)
         elif each != Literal(""):
             flat.append(each)
-    return flat[0] if len(flat) == 1 else Series(tuple(flat))
+    return flat[0] if len(flat) == 1 else Sequence(tuple(flat))
 
 
 def alternatives(*parts: Node) -> Node:
     """Return a choice of the nodes, each once."""
-    flat = dict.fromkeys(each for part in parts for each in (part.parts if isinstance(part, Alternatives) else (part,)))
-    return next(iter(flat)) if len(flat) == 1 else Alternatives(tuple(flat))
-
-
-def maybe(part: Node) -> Node:
-    """Return the node or nothing."""
-    return Repetition(part, 0, 1)
+    flat = dict.fromkeys(each for part in parts for each in (part.parts if isinstance(part, Choice) else (part,)))
+    return next(iter(flat)) if len(flat) == 1 else Choice(tuple(flat))
 
 
 # Members in any order, without a count: a state for each set of members that have been seen
@@ -143,7 +116,7 @@ class Seen(NamedTuple):
     """Whether all that is required has been seen."""
 
 
-def subsets(members: Sequence[Member]) -> Iterator[Seen]:
+def subsets(members: tuple[Member, ...]) -> Iterator[Seen]:
     """Yield all sets of members but the full one, the empty one first."""
     required = sum(1 << number for number, member in enumerate(members) if member.required)
     for seen in range((1 << len(members)) - 1):
@@ -151,6 +124,12 @@ def subsets(members: Sequence[Member]) -> Iterator[Seen]:
         yield Seen(seen, ways, seen & required == required)
 
 
+def any_order(members: Iterable[Member]) -> Node:
+    """Return the members in any order."""
+    node = Permutation(tuple(members))
+    return node if len(node.members) > 1 else in_order(node)
+
+
 def in_order(node: Permutation) -> Node:
     """Return the members in the order in which they were declared."""
-    return series(*(member.node if member.required else maybe(member.node) for member in node.members))
+    return series(*(member.node if member.required else optional(member.node) for member in node.members))

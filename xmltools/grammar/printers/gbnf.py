@@ -30,7 +30,6 @@ from xmltools.grammar.regular.regular import (
     subtract,
 )
 from xmltools.grammar.text_tree import (
-    Alternatives,
     Dispatch,
     Grammar,
     Lexeme,
@@ -38,8 +37,6 @@ from xmltools.grammar.text_tree import (
     Node,
     Permutation,
     Reference,
-    Repetition,
-    Series,
     in_order,
     subsets,
 )
@@ -78,8 +75,8 @@ class _Printer:
         return "\n".join(self._lines) + "\n"
 
     def _rule(self, name: str, node: Node) -> None:
-        if isinstance(node, Series) and any(isinstance(part, (Permutation, Dispatch)) for part in node.parts):
-            node = Series(tuple(self._special(name, part) for part in node.parts))
+        if isinstance(node, Sequence) and any(isinstance(part, (Permutation, Dispatch)) for part in node.parts):
+            node = Sequence(tuple(self._special(name, part) for part in node.parts))
         else:
             node = self._special(name, node)
         self._lines.append(f"{name} ::= {self._node(node, loose=True)}")
@@ -104,19 +101,19 @@ class _Printer:
 
     def _dispatch(self, name: str, node: Dispatch) -> Node:
         leads = tuple(
-            Series((Lexeme(f"lead{number or ''}", automaton(sequence(node.lead, literal(trigger)))), body))
+            Sequence((Lexeme(f"lead{number or ''}", automaton(sequence(node.lead, literal(trigger)))), body))
             for number, (trigger, body) in enumerate(node.rules)
         )
-        one = leads[0] if len(leads) == 1 else Alternatives(leads)
+        one = leads[0] if len(leads) == 1 else Choice(leads)
         if node.high is None:
             # A character after each trigger says which body follows; where it occurs, the body is printed.
             after = {chr(_MARKS + number): f"{self._node(body)} {name}" for number, (_, body) in enumerate(node.rules)}
             ends = (literal(trigger + mark) for (trigger, _), mark in zip(node.rules, after, strict=True))
             machine = automaton(sequence(node.lead, choice(*ends)))
             self._lines += state_rules(name, machine, after=after)
-            return Series((*(one,) * node.low, Reference(name)))
+            return Sequence((*(one,) * node.low, Reference(name)))
         self._lexemes["prose"] = node.prose
-        return Series((Repetition(one, node.low, node.high), Reference("prose")))
+        return Sequence((Repeat(one, node.low, node.high), Reference("prose")))
 
     # Nodes as text. `loose`: it stands alone, so that a choice needs no brackets around it.
 
@@ -128,12 +125,12 @@ class _Printer:
         if isinstance(node, Lexeme):
             self._lexemes.setdefault(node.name, node.language)
             return node.name
-        if isinstance(node, Series):
+        if isinstance(node, Sequence):
             return " ".join(map(self._node, node.parts)) or EMPTY
-        if isinstance(node, Alternatives):
+        if isinstance(node, Choice):
             text = " | ".join(map(self._node, node.parts))
             return text if loose else f"({text})"
-        if isinstance(node, Repetition):
+        if isinstance(node, Repeat):
             return self._repetition(node)
         raise AssertionError(node)
 
@@ -143,16 +140,16 @@ class _Printer:
             self._repeated[text] = f"many{len(self._repeated) + 1}"
         return self._repeated[text]
 
-    def _repetition(self, node: Repetition) -> str:
+    def _repetition(self, node: Repeat[Node]) -> str:
         if node.high == 0:
             return EMPTY
         if max(node.low, node.high or 0) > MANY and not isinstance(node.part, (Reference, Lexeme)):
             # llama.cpp counts what stands in brackets as often as it is repeated, and refuses what becomes too much.
             return self._named(self._node(node.part, loose=True)) + suffix(node.low, node.high)
         inner = self._node(node.part)
-        is_several = isinstance(node.part, Series) and len(node.part.parts) > 1
+        is_several = isinstance(node.part, Sequence) and len(node.part.parts) > 1
         is_several = is_several or (isinstance(node.part, Literal) and len(_words(node.part.text)) > 1)
-        if is_several or isinstance(node.part, Repetition):
+        if is_several or isinstance(node.part, Repeat):
             inner = f"({inner})"
         return inner + suffix(node.low, node.high)
 
@@ -220,7 +217,7 @@ class _LexemePrinter:
         assert isinstance(tree, Repeat)
         return self._repeat(tree)
 
-    def _repeat(self, tree: Repeat) -> str:
+    def _repeat(self, tree: Repeat[Regular]) -> str:
         if tree.high == 0:
             return '""'
         most = max(tree.low, tree.high or 0)
@@ -234,7 +231,7 @@ class _LexemePrinter:
             return self._blocks(inner, tree)
         return inner + suffix(tree.low, tree.high)
 
-    def _blocks(self, inner: str, tree: Repeat) -> str:
+    def _blocks(self, inner: str, tree: Repeat[Regular]) -> str:
         """Return a long repetition as repetitions of whole blocks, and of what is left."""
         block = self._rule(Repeat(tree.part, BLOCK, BLOCK))
         first, least = divmod(tree.low, BLOCK)

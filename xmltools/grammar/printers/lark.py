@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from xmltools.grammar.options import Options
 from xmltools.grammar.regular.expressions import expression, filled, suffix, terminal
-from xmltools.grammar.regular.regular import Regular, literal, nullable, sequence
+from xmltools.grammar.regular.regular import Choice, Regular, Repeat, Sequence, literal, nullable, sequence
 from xmltools.grammar.text_tree import (
-    Alternatives,
     Dispatch,
     Grammar,
     Lexeme,
@@ -18,8 +17,6 @@ from xmltools.grammar.text_tree import (
     Node,
     Permutation,
     Reference,
-    Repetition,
-    Series,
     in_order,
     subsets,
 )
@@ -59,10 +56,10 @@ class _Printer:
         return "\n".join(head + self._lines) + "\n"
 
     def _rule(self, name: str, node: Node) -> None:
-        if isinstance(node, (Series, Permutation)):
-            parts = node.parts if isinstance(node, Series) else (node,)
+        if isinstance(node, (Sequence, Permutation)):
+            parts = node.parts if isinstance(node, Sequence) else (node,)
             own = f"{name}_s" if f"{name}_s" not in self._names else f"{name}_ss"
-            node = Series(
+            node = Sequence(
                 tuple(self._permutation(own, part) if isinstance(part, Permutation) else part for part in parts)
             )
         self._lines.append(f"{name}: {self._node(node, loose=True)}")
@@ -96,16 +93,16 @@ class _Printer:
             return _lower(node.name)
         if isinstance(node, Lexeme):
             return self._terminal(node.name, node.language)
-        if isinstance(node, Series):
+        if isinstance(node, Sequence):
             return " ".join(map(self._node, node.parts)) or EMPTY
-        if isinstance(node, Alternatives):
+        if isinstance(node, Choice):
             text = " | ".join(map(self._node, node.parts))
             return text if loose else f"({text})"
-        if isinstance(node, Repetition):
+        if isinstance(node, Repeat):
             if node.high == 0:
                 return EMPTY
             inner = self._node(node.part)
-            if not isinstance(node.part, (Literal, Reference, Alternatives)) or inner[-1] in "?*+}":
+            if not isinstance(node.part, (Literal, Reference, Choice)) or inner[-1] in "?*+}":
                 inner = f"({inner})"
             return inner + suffix(node.low, node.high)
         if isinstance(node, Dispatch):

@@ -7,20 +7,8 @@ from collections.abc import Mapping
 from xmltools.errors import XMLToolsError
 from xmltools.grammar.options import Options
 from xmltools.grammar.regular.expressions import expression, suffix
-from xmltools.grammar.regular.regular import literal, sequence
-from xmltools.grammar.text_tree import (
-    Alternatives,
-    Dispatch,
-    Grammar,
-    Lexeme,
-    Literal,
-    Node,
-    Permutation,
-    Reference,
-    Repetition,
-    Series,
-    in_order,
-)
+from xmltools.grammar.regular.regular import Choice, Repeat, Sequence, literal, sequence
+from xmltools.grammar.text_tree import Dispatch, Grammar, Lexeme, Literal, Node, Permutation, Reference, in_order
 
 _MAX_DEPTH = 50
 """Rules inside each other that are printed."""
@@ -51,11 +39,11 @@ class _Printer:
             return expression(node.language)
         if isinstance(node, Reference):
             return self._rule(node.name)
-        if isinstance(node, Series):
+        if isinstance(node, Sequence):
             return "".join(map(self.text, node.parts))
-        if isinstance(node, Alternatives):
+        if isinstance(node, Choice):
             return f"(?:{'|'.join(map(self.text, node.parts))})" if node.parts else r"[^\s\S]"
-        if isinstance(node, Repetition):
+        if isinstance(node, Repeat):
             return f"(?:{self.text(node.part)}){suffix(node.low, node.high)}" if node.high != 0 else ""
         if isinstance(node, Permutation):
             return self.text(in_order(node))

@@ -12,10 +12,10 @@ from typing import Any
 from xmltools.grammar.options import Options
 from xmltools.grammar.printers.gbnf import print_gbnf
 from xmltools.grammar.regular.expressions import expression
-from xmltools.grammar.regular.regular import Repeat, literal, sequence
+from xmltools.grammar.regular.regular import Repeat, Sequence, literal, sequence
 from xmltools.grammar.rules.prose import around
 from xmltools.grammar.rules.strings import SPACE
-from xmltools.grammar.text_tree import Dispatch, Grammar, Series
+from xmltools.grammar.text_tree import Dispatch, Grammar
 
 
 def print_structural_tag(grammar: Grammar, options: Options) -> str:
@@ -39,7 +39,7 @@ def print_structural_tag(grammar: Grammar, options: Options) -> str:
 
 def _dispatch(grammar: Grammar) -> Dispatch | None:
     """Return the dispatch of a grammar that has nothing else to say about what stands around calls."""
-    last = grammar.root.parts[-1] if isinstance(grammar.root, Series) and grammar.root.parts else grammar.root
+    last = grammar.root.parts[-1] if isinstance(grammar.root, Sequence) and grammar.root.parts else grammar.root
     return last if isinstance(last, Dispatch) and last.low == 0 and last.high is None else None
 
 

@@ -92,7 +92,7 @@ class _NFA:
         self.epsilons[state].append(start)
         return end
 
-    def repeat(self, tree: Repeat) -> tuple[int, int]:
+    def repeat(self, tree: Repeat[Regular]) -> tuple[int, int]:
         start = here = self.state()
         for _ in range(tree.low):
             here = self.follow(here, tree.part)

@@ -64,7 +64,7 @@ def _has_operators(tree: Regular) -> bool:
     return _has_operators(tree.part) if isinstance(tree, Repeat) else isinstance(tree, (And, Not))
 
 
-def _runs(tree: Sequence) -> list[Regular]:
+def _runs(tree: Sequence[Regular]) -> list[Regular]:
     """Return the parts of a sequence, those without operators that follow each other as one."""
     runs: list[Regular] = []
     for part in tree.parts:

@@ -8,6 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+Part = TypeVar("Part", covariant=True)
+One = TypeVar("One")
 
 Ranges = tuple[tuple[int, int], ...]
 """Code points, as sorted pairs of first and last that neither overlap nor touch."""
@@ -27,24 +31,24 @@ class Chars:
 
 
 @dataclass(frozen=True, slots=True)
-class Sequence:
-    """One part after the other; no parts are the empty text."""
+class Sequence(Generic[Part]):
+    """One part after the other; no parts are the empty text. A part is a language here, a node in `text_tree`."""
 
-    parts: tuple[Regular, ...]
+    parts: tuple[Part, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Generic[Part]):
     """Any of the parts."""
 
-    parts: tuple[Regular, ...]
+    parts: tuple[Part, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Repeat:
+class Repeat(Generic[Part]):
     """The part `low` to `high` times; without `high`, as often as you like."""
 
-    part: Regular
+    part: Part
     low: int = 0
     high: int | None = None
 
@@ -78,9 +82,9 @@ class Automaton:
     accepting: frozenset[int]
 
 
-Regular = Chars | Sequence | Choice | Repeat | And | Not | Automaton
+Regular = Chars | Sequence["Regular"] | Choice["Regular"] | Repeat["Regular"] | And | Not | Automaton
 
-EMPTY = Sequence(())
+EMPTY: Regular = Sequence(())
 """The empty text."""
 NOTHING = Chars(())
 """No text at all."""
@@ -143,7 +147,7 @@ def intersect(ranges: Ranges, others: Ranges) -> Ranges:
     return tuple(found)
 
 
-def literal(text: str) -> Sequence:
+def literal(text: str) -> Sequence[Regular]:
     """Return the language of just this text."""
     return Sequence(tuple(Chars(((ord(c), ord(c)),)) for c in text))
 
@@ -166,7 +170,7 @@ def choice(*parts: Regular) -> Regular:
     return alternatives[0] if len(alternatives) == 1 else Choice(tuple(alternatives))
 
 
-def optional(part: Regular) -> Regular:
+def optional(part: One) -> Repeat[One]:
     """Return the part or nothing."""
     return Repeat(part, 0, 1)
 

@@ -15,7 +15,16 @@ from xmltools.dialects import FORGE, Dialect
 from xmltools.errors import XMLToolsError
 from xmltools.grammar.issues import Report
 from xmltools.grammar.options import Backend, Options
-from xmltools.grammar.regular.regular import EMPTY, NOTHING, Regular, Repeat, chars, choice, is_empty, sequence
+from xmltools.grammar.regular.regular import (
+    EMPTY,
+    NOTHING,
+    Regular,
+    Repeat,
+    chars,
+    choice,
+    is_empty,
+    sequence,
+)
 from xmltools.grammar.rules.json_text import JsonText
 from xmltools.grammar.rules.shared import (
     MAX_COUNT,
@@ -23,26 +32,13 @@ from xmltools.grammar.rules.shared import (
     OBJECT_WORDS,
     TEXT_WORDS,
     Rules,
-    chain,
-    countable,
     is_map,
     letters,
     scalars,
+    step,
 )
 from xmltools.grammar.rules.strings import InTags, Strings, cdata_section, plain_text, value_spellings
-from xmltools.grammar.text_tree import (
-    Lexeme,
-    Literal,
-    Member,
-    Node,
-    Permutation,
-    Reference,
-    Repetition,
-    Series,
-    alternatives,
-    maybe,
-    series,
-)
+from xmltools.grammar.text_tree import Lexeme, Literal, Member, Node, Reference, alternatives, any_order, series
 from xmltools.render.writable import escape_name, is_hidden, refuse_unsayable
 from xmltools.syntax.markup import is_xml_name
 from xmltools.tools import Tool
@@ -57,8 +53,6 @@ from xmltools.tools.schema import (
     properties_of,
     text_facts,
 )
-
-_ARRAY_WORDS = frozenset(("items", "prefixItems", "minItems", "maxItems"))
 
 
 class Builder(Rules):
@@ -77,9 +71,7 @@ class Builder(Rules):
         self.report = report
         self._tool = prefix
         self._rules = {}
-        for word in ("enum", "const"):  # of a value that is no object these make another shape
-            if any(word in part for part in tool.shape.parts):
-                report.add("", word, "is not enforced")
+        self.note_values(tool)
         inner = self.contents(tool.shape.forms, FORGE.arguments if self.options.is_forge else tool.name, "")
         self.fill_later()
         return inner
@@ -135,11 +127,8 @@ class Builder(Rules):
         return sequence(self.spaces, value, self.spaces)
 
     def _impossible(self, place: str) -> Node:
-        if not place:  # text in `<arguments>` would be no argument
-            self.report.add("", "the schema", "has no value that can be written; the arguments are empty")
-            return self.ws
-        self.report.add(place, "the schema", "has no value that can be written; any string is")
-        return self.free_text()
+        self.note_impossible(place)
+        return self.free_text() if place else self.ws
 
     def element(self, name: str, shape: Shape, place: str, *, by_name: bool = False) -> Node:
         """Return an element with its tags; null may be an attribute. `by_name`: the name is an attribute, too."""
@@ -172,72 +161,63 @@ class Builder(Rules):
 
     def array(self, shape: ArrayShape, name: str, place: str, own: str) -> Node:
         """Return the items of a list."""
-        self.report.add_others(place, shape, _ARRAY_WORDS)
-        items, inner, path = countable(shape, self.has_values, place, self.report), item_name(name), f"{place}[]"
-        first = [series(self.element(inner, one, path), self.ws) for one in items.first]
-        tail: Node = series()
-        if items.rest is not None:
-            rest = series(self.element(inner, items.rest, path), self.ws)
-            count = len(first)
-            tail = Repetition(rest, max(items.low - count, 0), None if items.high is None else items.high - count)
-        return series(self.ws, chain(first, tail, items.low, lambda node: self._piece(own, node)))
+        inner, path = item_name(name), f"{place}[]"
+        items = self.items(
+            shape, place, lambda each: series(self.element(inner, each, path), self.ws), partial(self._piece, own)
+        )
+        return series(self.ws, items)
 
     def _piece(self, own: str, node: Node) -> Node:
         """Put a part of a rule into one of its own."""
         count = 0
         while (name := f"{own}-{letters(count)}") in self.grammar.rules:
             count += 1
-        self.grammar.rules[name] = node
-        return Reference(name)
+        return self.define(name, lambda: node)
 
     def object(self, shape: ObjectShape, place: str, is_taken: bool, own: str) -> Node:
         """Return the properties of an object, in any order. `is_taken`: an element `argument` is a property here."""
         self.report.add_others(place, shape, OBJECT_WORDS)
         properties = [each for each in properties_of(shape) if self._is_sayable(each, is_taken, place)]
         self.check_count(shape, properties, place)
-        members = [self._member(shape, each, place, f"{own}-{letters(n)}") for n, each in enumerate(properties)]
-        inner = series(*(each.node if each.required else maybe(each.node) for each in members))
-        return series(self.ws, Permutation(tuple(members)) if len(members) > 1 else inner)
+        members = (self._member(shape, each, place, f"{own}-{letters(n)}") for n, each in enumerate(properties))
+        return series(self.ws, any_order(members))
 
     def _is_sayable(self, of: Property, is_taken: bool, place: str) -> bool:
         if not self.has_values(of.shape):
             return False
         if is_xml_name(of.name) or not is_taken:
             return True
-        path = f"{place}.{of.name}" if place else of.name
+        path = step(place, of.name)
         self.report.add(path, "properties", f"is left out: beside {FORGE.argument!r} no element can bear this name")
         return False
 
     def _member(self, shape: ObjectShape, of: Property, place: str, name: str) -> Member:
-        path = f"{place}.{of.name}" if place else of.name
-        self.grammar.rules[name] = Series(())  # keeps its place in front of what it is made of
         by_name = not place and is_hidden(of.name, shape, FORGE)
-        self.grammar.rules[name] = series(self.element(of.name, of.shape, path, by_name=by_name), self.ws)
-        return Member(Reference(name), of.required)
+
+        def make() -> Node:
+            return series(self.element(of.name, of.shape, step(place, of.name), by_name=by_name), self.ws)
+
+        return Member(self.define(name, make), of.required)
 
     def free_text(self, *, filled: bool = False) -> Node:
         """Return the rule of a string without constraints; `filled`: that is not empty."""
-        name = "filledstr" if filled else "str"
-        if name not in self.grammar.rules:
-            self.grammar.rules[name] = Series(())
-            self.grammar.rules[name] = self._filled_text() if filled else self._any_text()
-        return Reference(name)
+        return self.define("filledstr", self._filled_text) if filled else self.define("str", self._any_text)
 
     def _any_text(self) -> Node:
         plain, section = self._plain(), self._section()
         if self.options.cdata == "forbidden":
             return plain
         if self.options.cdata == "required":
-            return Repetition(section)
-        return series(plain, Repetition(series(section, plain)))
+            return Repeat(section)
+        return series(plain, Repeat(series(section, plain)))
 
     def _filled_text(self) -> Node:
         plain, section = Lexeme("filledplain", plain_text(filled=True)), self._section(filled=True)
         if self.options.cdata == "forbidden":
             return plain
         if self.options.cdata == "required":
-            return Repetition(section, 1)
-        rest = Repetition(series(self._section(), self._plain()))
+            return Repeat(section, 1)
+        rest = Repeat(series(self._section(), self._plain()))
         blank = Lexeme("blank", Repeat(chars(" \t"), 1))
         return alternatives(series(plain, rest), series(self.ws, section, self._plain(), rest), blank)
 

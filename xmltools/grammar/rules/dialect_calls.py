@@ -39,8 +39,6 @@ from xmltools.grammar.rules.shared import (
     OBJECT_WORDS,
     TEXT_WORDS,
     Rules,
-    chain,
-    countable,
     is_map,
     letters,
     scalars,
@@ -48,19 +46,7 @@ from xmltools.grammar.rules.shared import (
 from xmltools.grammar.rules.strings import Strings
 from xmltools.grammar.rules.written_form import Part, is_readable, refuse_unreadable, written_form
 from xmltools.grammar.schema_values import valid_values
-from xmltools.grammar.text_tree import (
-    Lexeme,
-    Literal,
-    Member,
-    Node,
-    Permutation,
-    Reference,
-    Repetition,
-    Series,
-    alternatives,
-    maybe,
-    series,
-)
+from xmltools.grammar.text_tree import Lexeme, Literal, Member, Node, Reference, alternatives, any_order, series
 from xmltools.render.dialect_calls import type_word
 from xmltools.syntax.markup import SPACES
 from xmltools.tools import Tool
@@ -114,13 +100,13 @@ class DialectCalls(Rules):
         if not closer:
             return calls
         if self._dialect.many:
-            calls = Repetition(series(calls, self.ws), 1, most)
+            calls = Repeat(series(calls, self.ws), 1, most)
             return series(self.ws, calls, Literal(closer))
         return series(self.ws, calls, self.ws, Literal(closer))
 
     def _list(self, calls: Node, most: int | None) -> Node:
         more = series(Literal(","), self.ws, calls, self.ws)
-        inner = series(self.ws, calls, self.ws, Repetition(more, 0, None if most is None else most - 1))
+        inner = series(self.ws, calls, self.ws, Repeat(more, 0, None if most is None else most - 1))
         return series(Literal(self.form.opening), inner, Literal(self.form.closing))
 
     def bare(self, calls: Node, most: int | None) -> Node:
@@ -128,7 +114,7 @@ class DialectCalls(Rules):
         if self.form.is_list:
             return self._list(calls, most)
         more = series(self.ws, Literal(self._dialect.separator), self.ws, calls)
-        return series(calls, Repetition(more, 0, None if most is None else most - 1))
+        return series(calls, Repeat(more, 0, None if most is None else most - 1))
 
     def call(self, tool: Tool, prefix: str, report: Report) -> Node:
         """Return the rule of a call of one tool. `prefix` begins the names of its rules."""
@@ -158,14 +144,12 @@ class DialectCalls(Rules):
 
     def _shapes(self, tool: Tool) -> list[ObjectShape]:
         """Return the shapes of the arguments."""
-        for word in ("enum", "const"):  # of a value that is no object these make another shape
-            if any(word in part for part in tool.shape.parts):
-                self.report.add("", word, "is not enforced")
+        self.note_values(tool)
         forms = tool.shape.forms
         self.note_union(forms, "")
         found = [each for each in forms.alternatives if isinstance(each, ObjectShape) and self.has_values(each)]
         if not found:
-            self.report.add("", "the schema", "has no value that can be written; the arguments are empty")
+            self.note_impossible("")
         return found
 
     def _json_arguments(self, tool: Tool) -> Node:
@@ -201,11 +185,9 @@ class DialectCalls(Rules):
 
     def _object(self, shape: ObjectShape, own: str) -> Node:
         """Return the arguments as pairs, in any order."""
-        properties = [each for each in properties_of(shape) if self.has_values(each.shape)]
+        properties = self.properties(shape)
         self._note_others(shape, properties)
-        members = [self._member(each, f"{own}-{letters(number)}") for number, each in enumerate(properties)]
-        inner = series(*(each.node if each.required else maybe(each.node) for each in members))
-        return Permutation(tuple(members)) if len(members) > 1 else inner
+        return any_order(self._member(each, f"{own}-{letters(number)}") for number, each in enumerate(properties))
 
     def _note_others(self, shape: ObjectShape, properties: list[Property]) -> None:
         """Take down what the schema demands of the arguments, of which these are written."""
@@ -216,9 +198,7 @@ class DialectCalls(Rules):
 
     def _member(self, of: Property, name: str) -> Member:
         refuse_unreadable(self.form, of.name, "an argument")
-        self.grammar.rules[name] = Series(())  # keeps its place in front of what it is made of
-        self.grammar.rules[name] = series(self._pair(of.name, of.shape), self.ws)
-        return Member(Reference(name), of.required)
+        return Member(self.define(name, lambda: series(self._pair(of.name, of.shape), self.ws)), of.required)
 
     def _pair(self, name: str, shape: Shape) -> Node:
         """Return a name and its value. Where an attribute says whether that is text, there are two kinds of pairs."""
@@ -264,7 +244,7 @@ class DialectCalls(Rules):
                 if each.is_any and text_kind:
                     self._anything(nodes, place)
         if not (nodes or found):
-            self.report.add(place, "the schema", "has no value that can be written; any string is")
+            self.note_impossible(place)
             found[text_kind] = [self._text.any()]
         return self._joined(found, nodes)
 
@@ -342,43 +322,27 @@ class DialectCalls(Rules):
         return True
 
     def _nested(self, shape: ArrayShape | ObjectShape, place: str) -> Node:
-        if id(shape) not in self._names:
-            own = self._names[id(shape)] = self.json_name()
-            if isinstance(shape, ArrayShape):
-                self.fill(own, partial(self._items, shape, place))
-            else:
-                self.fill(own, partial(self._members, shape, place))
-        return Reference(self._names[id(shape)])
+        if isinstance(shape, ArrayShape):
+            return self.json_rule(self._names, shape, partial(self._items, shape, place))
+        return self.json_rule(self._names, shape, partial(self._members, shape, place))
 
     def _element(self, name: str, shape: Shape, place: str) -> Node:
         (value,) = self._value(shape, place).values()
         return series(self._tag_mark, Literal(f"<{name}>"), value, Literal(self.form.after_value(name)), self.ws)
 
     def _items(self, shape: ArrayShape, place: str) -> Node:
-        self.report.add_others(place, shape, ("items", "prefixItems", "minItems", "maxItems"))
-        items = countable(shape, self.has_values, place, self.report)
-        first = [self._element(_ITEM, each, f"{place}[]") for each in items.first]
-        rest: Node = series()
-        if items.rest is not None:
-            count, one = len(first), self._element(_ITEM, items.rest, f"{place}[]")
-            rest = Repetition(one, max(items.low - count, 0), None if items.high is None else items.high - count)
-        return series(self.ws, chain(first, rest, items.low, self._piece))
-
-    def _piece(self, node: Node) -> Node:
-        name = self.json_name()
-        self.grammar.rules[name] = node
-        return Reference(name)
+        items = self.items(shape, place, lambda each: self._element(_ITEM, each, f"{place}[]"), self.json_piece)
+        return series(self.ws, items)
 
     def _members(self, shape: ObjectShape, place: str) -> Node:
         self.report.add_others(place, shape, OBJECT_WORDS)
-        properties = [each for each in properties_of(shape) if self.has_values(each.shape)]
+        properties = self.properties(shape)
         self.check_count(shape, properties, place)
-        members = []
-        for each in properties:
-            node = self._piece(self._element(each.name, each.shape, f"{place}.{each.name}"))
-            members.append(Member(node, each.required))
-        inner = series(*(each.node if each.required else maybe(each.node) for each in members))
-        return series(self.ws, Permutation(tuple(members)) if len(members) > 1 else inner)
+        members = (
+            Member(self.json_piece(self._element(each.name, each.shape, f"{place}.{each.name}")), each.required)
+            for each in properties
+        )
+        return series(self.ws, any_order(members))
 
     def _unlike_json(self, language: Regular, place: str) -> Regular:
         """Return the texts of a language that nobody takes for a list or an object."""

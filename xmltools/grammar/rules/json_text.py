@@ -14,23 +14,34 @@ from typing import Any
 
 from xmltools.grammar.regular.automata import automaton
 from xmltools.grammar.regular.numbers import numbers
-from xmltools.grammar.regular.regular import NOTHING, Chars, Regular, Repeat, chars, sequence, star, subtract
+from xmltools.grammar.regular.regular import (
+    NOTHING,
+    Chars,
+    Regular,
+    Repeat,
+    chars,
+    optional,
+    sequence,
+    star,
+    subtract,
+)
 from xmltools.grammar.rules.marked_strings import MAX_ESCAPES, Fenced, Marked, Quoted
-from xmltools.grammar.rules.shared import MAX_COUNT, NUMBER_WORDS, TEXT_WORDS, Rules, chain, countable, scalars
+from xmltools.grammar.rules.shared import (
+    ARRAY_WORDS,
+    MAX_COUNT,
+    NUMBER_WORDS,
+    TEXT_WORDS,
+    Rules,
+    chain,
+    countable,
+    others,
+    scalars,
+    step,
+)
 from xmltools.grammar.rules.strings import SPACE, XML, Strings, json_literal
 from xmltools.grammar.rules.written_form import WrittenForm, refuse_unreadable
 from xmltools.grammar.schema_values import valid_values
-from xmltools.grammar.text_tree import (
-    Lexeme,
-    Literal,
-    Node,
-    Reference,
-    Repetition,
-    Series,
-    alternatives,
-    maybe,
-    series,
-)
+from xmltools.grammar.text_tree import Lexeme, Literal, Node, Reference, alternatives, series
 from xmltools.render.dialect_calls import marked, to_json, to_python
 from xmltools.render.writable import ORDINARY_NAME
 from xmltools.tools.schema import (
@@ -41,7 +52,6 @@ from xmltools.tools.schema import (
     ScalarShape,
     Shape,
     TextShape,
-    properties_of,
     text_facts,
 )
 
@@ -143,9 +153,9 @@ class JsonText:
         if isinstance(shape, EnumShape):
             return self._enum(shape, place)
         if isinstance(shape, ArrayShape):
-            return self._rule(shape, lambda: self._array(shape, place))
+            return self._rules.json_rule(self._names, shape, partial(self._array, shape, place))
         if isinstance(shape, ObjectShape):
-            return self._rule(shape, lambda: self._object(shape, place))
+            return self._rules.json_rule(self._names, shape, partial(self._object, shape, place))
         self._rules.report.add_others(place, shape, where=self._style.where, of_any_type=True)
         if self._style.constrained:  # in an element, the map around it has said so already
             self._note_names(place)
@@ -153,12 +163,6 @@ class JsonText:
 
     def _others(self, shape: Shape, place: str, known: Iterable[str] = ()) -> None:
         self._rules.report.add_others(place, shape, known, where=self._style.where)
-
-    def _rule(self, shape: Shape, make: Callable[[], Node]) -> Node:
-        if id(shape) not in self._names:
-            name = self._names[id(shape)] = self._rules.json_name()
-            self._rules.fill(name, make)
-        return Reference(self._names[id(shape)])
 
     # Leaves
 
@@ -169,12 +173,9 @@ class JsonText:
             language = self._strings.spellings(facts, place, self._rules.report)
             if language is None and facts.low:
                 language = self._style.string.counted(1, None, exact=self._rules.backend.intersects)
-            if language is None:
-                return self._any_string
-            if language != NOTHING:
-                return self._rules.lexeme(language, "jsontext")
-            self._rules.report.add(place, "the schema", "has no value that can be written; any string is")
-            return self._any_string
+            if language == NOTHING:
+                self._rules.note_impossible(place)
+            return self._any_string if language in (None, NOTHING) else self._rules.lexeme(language, "jsontext")
         self._others(shape, place, _STRING_WORDS)
         low, high = facts.low, facts.high
         if max(low, high or 0) > MAX_COUNT:
@@ -199,14 +200,14 @@ class JsonText:
     def _enum(self, shape: EnumShape, place: str) -> Node:
         texts = self._style.literals(shape)
         if not texts:
-            self._rules.report.add(place, "the schema", "has no value that can be written; any string is")
+            self._rules.note_impossible(place)
             return self._any_string
         return alternatives(*map(Literal, texts))
 
     # Containers
 
     def _array(self, shape: ArrayShape, place: str) -> Node:
-        self._others(shape, place, ("items", "prefixItems", "minItems", "maxItems"))
+        self._others(shape, place, ARRAY_WORDS)
         items = countable(shape, self._rules.has_values, place, self._rules.report)
         first = [self.value(one, f"{place}[]") for one in items.first]
         rest = None if items.rest is None else self.value(items.rest, f"{place}[]")
@@ -216,39 +217,30 @@ class JsonText:
         """Return values with commas between them: the first ones, and then as many of the rest as there may be."""
         if not first and rest is not None:
             one = self._listed([rest], None, 1, 1)
-            more = Repetition(self._comma(rest), max(low - 1, 0), None if high is None else high - 1)
-            return series(one, more) if low else maybe(series(one, more))
+            all_of = series(one, others(self._comma(rest), 1, low, high))
+            return all_of if low else optional(all_of)
         each = [self._comma(node) if number else series(node, self.space) for number, node in enumerate(first)]
-        tail: Node = series()
-        if rest is not None:
-            count = len(first)
-            tail = Repetition(self._comma(rest), max(low - count, 0), None if high is None else high - count)
-        return chain(each, tail, low, self._piece)
-
-    def _piece(self, node: Node) -> Node:
-        name = self._rules.json_name()
-        self._rules.grammar.rules[name] = node
-        return Reference(name)
+        tail = series() if rest is None else others(self._comma(rest), len(first), low, high)
+        return chain(each, tail, low, self._rules.json_piece)
 
     def _object(self, shape: ObjectShape, place: str) -> Node:
         self._others(shape, place, ("properties", "required", "additionalProperties"))
-        properties = [each for each in properties_of(shape) if self._rules.has_values(each.shape)]
-        if properties:
+        if properties := self._rules.properties(shape):
             inner = self._members([self._member(each, place) for each in properties])
             return series(Literal("{"), self.space, inner, Literal("}"))
-        others = [
+        more = [
             shape.make.shape((part["additionalProperties"],))
             for part in shape.parts
             if part.get("additionalProperties")
         ]
         if any("never" in part.get("additionalProperties", ()) for part in shape.parts) or not all(
-            map(self._rules.has_values, others)
+            map(self._rules.has_values, more)
         ):
             return series(Literal("{"), self.space, Literal("}"))
         self._note_names(place)
-        if len(others) > 1:
+        if len(more) > 1:
             self._rules.report.add(place, "additionalProperties", "only the first of several schemas is enforced")
-        value = self.value(others[0], f"{place}.*" if place else "*") if others else self._anything()
+        value = self.value(more[0], step(place, "*")) if more else self._anything()
         return self._map_of(value)
 
     def _note_names(self, place: str) -> None:
@@ -258,31 +250,28 @@ class JsonText:
         free = self._style.free_name
         name = self._any_string if free is None else Lexeme("jsonname", free)
         pair = series(name, self.space, Literal(":"), self.space, value, self.space)
-        pairs = series(pair, Repetition(series(Literal(","), self.space, pair)))
-        return series(Literal("{"), self.space, maybe(pairs), Literal("}"))
+        pairs = series(pair, Repeat(series(Literal(","), self.space, pair)))
+        return series(Literal("{"), self.space, optional(pairs), Literal("}"))
 
     def _member(self, of: Property, place: str) -> tuple[Node, bool]:
-        path = f"{place}.{of.name}" if place else of.name
         name = (self._style.name or self._style.literal)(of.name)
-        pair = series(Literal(name), self.space, Literal(":"), self.space, self.value(of.shape, path), self.space)
-        return pair, of.required
+        return self._named(name, ":", of, step(place, of.name))
+
+    def _named(self, name: str, sign: str, of: Property, place: str) -> tuple[Node, bool]:
+        value = self.value(of.shape, place)
+        return series(Literal(name), self.space, Literal(sign), self.space, value, self.space), of.required
 
     def keywords(self, shape: ObjectShape) -> Node:
         """Return an object as the arguments of a call in Python, without its brackets."""
         self._others(shape, "", ("properties", "required", "additionalProperties"))
-        members = []
-        for each in properties_of(shape):
-            if self._rules.has_values(each.shape):
-                value = self.value(each.shape, each.name)
-                members.append(
-                    (series(Literal(each.name), self.space, Literal("="), self.space, value, self.space), each.required)
-                )
-        return self._members(members)
+        return self._members([self._named(each.name, "=", each, each.name) for each in self._rules.properties(shape)])
 
     def by_type(self, place: str) -> dict[str, Node]:
         """Return the texts of all values but strings, by their types."""
         self._note_names(place)
-        anything = self._anything()
+        return self._by_type(self._anything())
+
+    def _by_type(self, anything: Node) -> dict[str, Node]:
         return {
             "object": self._map_of(anything),
             "array": series(Literal("["), self.space, self._listed([], anything, 0, None), Literal("]")),
@@ -297,25 +286,17 @@ class JsonText:
         first: Node = series()  # the same where no member stands yet
         for node, required in reversed(members):
             alone = series(node, following)
-            first = alone if required else alternatives(alone, first) if first != series() else maybe(alone)
+            first = alone if required else alternatives(alone, first) if first != series() else optional(alone)
             after = series(Literal(","), self.space, node)
-            following = series(after if required else maybe(after), following)
+            following = series(after if required else optional(after), following)
         return first
 
     def _anything(self) -> Node:
-        name = "json"
-        if name not in self._rules.grammar.rules:
-            self._rules.grammar.rules[name] = Series(())
-            this = Reference(name)
-            items = self._listed([], this, 0, None)
-            self._rules.grammar.rules[name] = alternatives(
-                self._map_of(this),
-                series(Literal("["), self.space, items, Literal("]")),
-                self._any_string,
-                self._rules.lexeme(numbers(None, None, False, False), "jsonnumber"),
-                *map(Literal, map(self._style.literal, (True, False, None))),
-            )
-        return Reference(name)
+        return self._rules.define("json", self._any_value)
+
+    def _any_value(self) -> Node:
+        found = self._by_type(Reference("json"))
+        return alternatives(found["object"], found["array"], self._any_string, *list(found.values())[2:])
 
     def _comma(self, node: Node) -> Node:
         return series(Literal(","), self.space, node, self.space)

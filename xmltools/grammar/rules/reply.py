@@ -8,21 +8,12 @@ from xmltools.dialects import FORGE, Body
 from xmltools.errors import XMLToolsError
 from xmltools.grammar.issues import GrammarIssue, Report
 from xmltools.grammar.options import Backend, Options
-from xmltools.grammar.regular.regular import literal, sequence
+from xmltools.grammar.regular.regular import literal, optional, sequence
 from xmltools.grammar.rules.arguments import Builder, refuse_no_tag
 from xmltools.grammar.rules.dialect_calls import DialectCalls, refuse_twins
 from xmltools.grammar.rules.prose import Around, around
 from xmltools.grammar.rules.shared import Rules
-from xmltools.grammar.text_tree import (
-    Grammar,
-    Lexeme,
-    Literal,
-    Node,
-    Reference,
-    alternatives,
-    maybe,
-    series,
-)
+from xmltools.grammar.text_tree import Grammar, Lexeme, Literal, Node, Reference, alternatives, series
 from xmltools.render.writable import escape_name, refuse_unsayable
 from xmltools.tools import Tool
 from xmltools.tools.schema import needs_arguments
@@ -140,7 +131,7 @@ def _call(builder: Builder, tool: Tool, prefix: str, report: Report) -> Node:
     inner = builder.arguments(tool, prefix, report)
     arguments = series(_element(FORGE.arguments, inner), builder.ws)
     if not needs_arguments(tool.shape):
-        arguments = maybe(arguments)
+        arguments = optional(arguments)
     name = _element(FORGE.tool_name, Literal(escape_name(tool.name)))
     builder.grammar.rules[own] = series(name, builder.ws, arguments)
     return Reference(own)
@@ -153,7 +144,7 @@ def _block(builder: Builder, calls: dict[str, list[Node]], only: str | None) -> 
         refuse_unsayable(server, "a server")
         name = series(_element(FORGE.server_name, Literal(escape_name(server))), builder.ws)
         need_not = server in (only, FORGE.default_server)
-        servers.append(series(maybe(name) if need_not else name, alternatives(*found)))
+        servers.append(series(optional(name) if need_not else name, alternatives(*found)))
     return series(builder.ws, alternatives(*servers), Literal(f"</{FORGE.block}>"))
 
 
@@ -194,4 +185,4 @@ def _reasoning(builder: Rules, options: Options, outside: Around) -> Node:
         return thought
     # With the white space in front it is one lexeme, or llguidance would take that for the beginning of prose.
     opener = Lexeme("thinking", sequence(builder.spaces, literal(start)))
-    return maybe(series(opener, thought))
+    return optional(series(opener, thought))

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import takewhile
 
 from xmltools.grammar.issues import Report
 from xmltools.grammar.options import Backend, Options
 from xmltools.grammar.regular.numbers import integers, numbers
-from xmltools.grammar.regular.regular import EMPTY, Regular, Repeat, choice, literal
+from xmltools.grammar.regular.regular import EMPTY, Regular, Repeat, Sequence, choice, literal, optional
 from xmltools.grammar.rules.strings import SPACE
 from xmltools.grammar.schema_values import HasValues, overlap
-from xmltools.grammar.text_tree import Grammar, Lexeme, Literal, Node, Series, maybe, series
+from xmltools.grammar.text_tree import Grammar, Lexeme, Literal, Node, Reference, series
+from xmltools.tools import Tool
 from xmltools.tools.schema import (
     ArrayShape,
     Items,
@@ -27,6 +28,7 @@ from xmltools.tools.schema import (
 
 NUMBER_WORDS = frozenset(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"))
 TEXT_WORDS = frozenset(("minLength", "maxLength", "pattern", "format"))
+ARRAY_WORDS = frozenset(("items", "prefixItems", "minItems", "maxItems"))
 OBJECT_WORDS = frozenset(("properties", "required", "additionalProperties", "minProperties", "maxProperties"))
 _MAX_DEPTH = 16
 """Rules that are made inside each other; those below are made later, so that deep schemas don't fill the stack."""
@@ -36,7 +38,7 @@ class Rules:
     """The grammar, and what all share who make rules for it. `report` is about the tool whose rules are being made."""
 
     def __init__(self, options: Options, backend: Backend) -> None:
-        self.grammar = Grammar(Series(()))
+        self.grammar = Grammar(Sequence(()))
         self.backend = backend
         self.options = options
         self.spaces: Regular = EMPTY if options.white_space == 0 else Repeat(SPACE, 0, options.white_space)
@@ -51,7 +53,7 @@ class Rules:
 
     def fill(self, own: str, make: Callable[[], Node]) -> None:
         """Make the rule `own`: now, or later if that would be too deep."""
-        self.grammar.rules[own] = Series(())  # keeps its place in front of what it is made of
+        self.grammar.rules[own] = Sequence(())  # keeps its place in front of what it is made of
         if self._depth >= _MAX_DEPTH:
             self._later.append((own, make))
             return
@@ -63,6 +65,53 @@ class Rules:
         """Make the rules that were put off."""
         while self._later:
             self.fill(*self._later.pop(0))
+
+    def define(self, name: str, make: Callable[[], Node]) -> Reference:
+        """Make the rule `name` if there is none yet. Returns what refers to it."""
+        if name not in self.grammar.rules:
+            self.grammar.rules[name] = Sequence(())  # keeps its place in front of what it is made of
+            self.grammar.rules[name] = make()
+        return Reference(name)
+
+    def json_rule(self, names: dict[int, str], shape: Shape, make: Callable[[], Node]) -> Reference:
+        """Make the rule of a shape if `names` has none for it. Returns what refers to it."""
+        if id(shape) not in names:
+            names[id(shape)] = self._json_name()
+            self.fill(names[id(shape)], make)
+        return Reference(names[id(shape)])
+
+    def json_piece(self, node: Node) -> Reference:
+        """Put a part of such a rule into one of its own."""
+        return self.define(self._json_name(), lambda: node)
+
+    def _json_name(self) -> str:
+        self._json_rules += 1
+        return f"json-{self._json_rules}"
+
+    def properties(self, shape: ObjectShape) -> list[Property]:
+        """Return the properties that have a value."""
+        return [each for each in properties_of(shape) if self.has_values(each.shape)]
+
+    def items(
+        self, shape: ArrayShape, place: str, make: Callable[[Shape], Node], piece: Callable[[Node], Node]
+    ) -> Node:
+        """Return the items of a list, each made by `make`. `piece` puts a node into a rule of its own."""
+        self.report.add_others(place, shape, ARRAY_WORDS)
+        items = countable(shape, self.has_values, place, self.report)
+        first = [make(each) for each in items.first]
+        tail = series() if items.rest is None else others(make(items.rest), len(first), items.low, items.high)
+        return chain(first, tail, items.low, piece)
+
+    def note_values(self, tool: Tool) -> None:
+        """Take down words of a value that is no object: they make another shape."""
+        for word in ("enum", "const"):
+            if any(word in part for part in tool.shape.parts):
+                self.report.add("", word, "is not enforced")
+
+    def note_impossible(self, place: str) -> None:
+        """Take down that nothing fits a schema. In place of arguments there is nothing then: text would be none."""
+        instead = "any string is" if place else "the arguments are empty"
+        self.report.add(place, "the schema", f"has no value that can be written; {instead}")
 
     def note_union(self, shape: Shape, place: str, where: str = "") -> None:
         """Take down what a union demands besides one of its alternatives."""
@@ -80,11 +129,6 @@ class Rules:
             self.report.add(place, "maxProperties", "is not enforced")
         if any(part.get("additionalProperties", {}).keys() - {"never"} for part in shape.parts):
             self.report.add(place, "additionalProperties", "only the properties that are named are generated")
-
-    def json_name(self) -> str:
-        """Return the name of the next rule for JSON."""
-        self._json_rules += 1
-        return f"json-{self._json_rules}"
 
     def lexeme(self, language: Regular, hint: str) -> Node:
         """Return a lexeme for a language; equal ones bear one name."""
@@ -114,6 +158,11 @@ def is_map(shape: ObjectShape) -> bool:
     ):
         return False
     return not properties_of(shape) and not any("never" in part.get("additionalProperties", ()) for part in shape.parts)
+
+
+def step(place: str, name: str) -> str:
+    """Return the place of a property."""
+    return f"{place}.{name}" if place else name
 
 
 def letters(number: int) -> str:
@@ -152,7 +201,12 @@ def countable(shape: ArrayShape, has_values: HasValues, place: str, report: Repo
     return Items(first, items.rest if goes_on else None, low, high)
 
 
-def chain(items: Sequence[Node], tail: Node, low: int, rule: Callable[[Node], Node]) -> Node:
+def others(node: Node, count: int, low: int, high: int | None) -> Node:
+    """Return the items after the first `count` of `low` to `high`."""
+    return Repeat(node, max(low - count, 0), None if high is None else high - count)
+
+
+def chain(items: list[Node], tail: Node, low: int, rule: Callable[[Node], Node]) -> Node:
     """Return items one after the other, and the tail after all of them; `low` of them must be there.
 
     `rule` puts a node into a rule of its own and returns what refers to it.
@@ -160,7 +214,7 @@ def chain(items: Sequence[Node], tail: Node, low: int, rule: Callable[[Node], No
     for number in reversed(range(len(items))):
         tail = series(items[number], tail)
         if number >= low:
-            tail = maybe(tail)
+            tail = optional(tail)
         if number and number % _STEP == 0:
             tail = rule(tail)
     return tail
