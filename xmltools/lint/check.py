@@ -19,8 +19,8 @@ from xmltools.tools import Tool, list_of_tools
 
 READERS_DISAGREE: Final = "readers_disagree"
 READERS_HINT: Final = (
-    'Use plain names and values: write an argument of another name as <argument name="...">, and report the '
-    "difference if it stays."
+    'Use plain names and values. Write a name that is not plain as <argument name="...">. Report the difference if it '
+    "stays."
 )
 """The code of what other readers say, beside those of the parser, and its hint."""
 

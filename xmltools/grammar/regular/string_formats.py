@@ -7,124 +7,66 @@ have; the check asks for less.
 
 from __future__ import annotations
 
-from xmltools.grammar.regular.regular import EMPTY, Regular, Repeat, chars, choice, literal, optional, sequence, star
+from xmltools.grammar.regular.patterns import pattern
+from xmltools.grammar.regular.regular import EMPTY, Regular, Repeat, choice, literal, optional, sequence
 
-_DIGIT = chars((0x30, 0x39))
-_LETTERS = (0x41, 0x5A), (0x61, 0x7A)
-_HEX = chars((0x30, 0x39), (0x41, 0x46), (0x61, 0x66))
-
-
-def _digits(first: str, last: str = "") -> Regular:
-    """Return numbers of two digits, by what each digit may be."""
-    return sequence(chars(first), chars(last) if last else _DIGIT)
-
-
-_DASH, _COLON, _POINT = chars("-"), chars(":"), chars(".")
-
-
-def _date() -> Regular:
-    no_zero = chars((0x31, 0x39))
-    day = choice(_digits("0", "123456789"), _digits("1"), _digits("2", "012345678"))
-    months = choice(_digits("0", "13456789"), _digits("1", "012"))
-    long_months = choice(_digits("0", "13578"), _digits("1", "02"))
-    days = choice(
-        sequence(choice(literal("02"), months), _DASH, day),
-        sequence(months, _DASH, choice(literal("29"), literal("30"))),
-        sequence(long_months, literal("-31")),
-    )
-    two = Repeat(_DIGIT, 2, 2)
-    year = choice(
-        sequence(no_zero, Repeat(_DIGIT, 3, 3)),
-        sequence(literal("0"), choice(sequence(no_zero, two), sequence(literal("0"), _not_00()))),
-    )
-    # Every fourth year, but of the full hundreds only every fourth one; there is no year 0.
-    fourth = choice(literal("04"), literal("08"), _digits("2468", "048"), _digits("13579", "26"))
-    leap = choice(sequence(two, fourth), sequence(fourth, literal("00")))
-    return choice(sequence(year, _DASH, days), sequence(leap, literal("-02-29")))
+# There is no year 0. Every fourth year has a day more, but of the full hundreds only every fourth one.
+_YEAR = "(?:[1-9][0-9]{3}|0(?:[1-9][0-9]{2}|0(?:0[1-9]|[1-9][0-9])))"
+_FOURTH = "(?:04|08|[2468][048]|[13579][26])"
+_DAY = "(?:0[1-9]|1[0-9]|2[0-8])"
+_MONTH = "0[13-9]|1[0-2]"
+_DATE = (
+    f"(?:{_YEAR}-(?:(?:02|{_MONTH})-{_DAY}|(?:{_MONTH})-(?:29|30)|(?:0[13578]|1[02])-31)"
+    f"|(?:[0-9]{{2}}{_FOURTH}|{_FOURTH}00)-02-29)"
+)
+_HOUR, _MINUTE = "(?:[01][0-9]|2[0-3])", "[0-5][0-9]"
+_TIME = rf"{_HOUR}:{_MINUTE}:(?:{_MINUTE}|60)(?:\.[0-9]{{1,9}})?(?:[Zz]|[+-]{_HOUR}:{_MINUTE})"
+_HEX = "[0-9A-Fa-f]"
+_BYTE = "(?:[0-9]|[1-9][0-9]|1[0-9][0-9]|2(?:[0-4][0-9]|5[0-5]))"
+_ATOM = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
+_LABEL = "[A-Za-z0-9]+(?:-+[A-Za-z0-9]+)*"
+"""A part of a host's name: there are dashes only between letters and digits."""
+_PLAIN = "[A-Za-z0-9._~!$&'()*+,;=:@/?-]*"
+_TEXT = f"{_PLAIN}(?:%{_HEX}{_HEX}{_PLAIN})*"
+_HOST = rf"//(?:[A-Za-z0-9._~!$&'()*+,;=:-]+@)?\[[0-9A-Fa-f:.]+\](?:[:/?]{_TEXT})?"
 
 
-def _not_00() -> Regular:
-    return choice(_digits("0", "123456789"), _digits("123456789"))
+def _language(expression: str) -> Regular:
+    found = pattern(f"^(?:{expression})$")
+    assert found is not None
+    return found
 
 
-def _time() -> Regular:
-    hour, minute = choice(_digits("01"), _digits("2", "0123")), _digits("012345")
-    second = choice(minute, literal("60"))
-    part = optional(sequence(_POINT, Repeat(_DIGIT, 1, 9)))
-    zone = choice(chars("Zz"), sequence(chars("+-"), hour, _COLON, minute))
-    return sequence(hour, _COLON, minute, _COLON, second, part, zone)
-
-
-def _uuid() -> Regular:
-    groups = [Repeat(_HEX, size, size) for size in (8, 4, 4, 4, 12)]
-    return sequence(groups[0], *(part for group in groups[1:] for part in (_DASH, group)))
-
-
-def _ipv4() -> Regular:
-    byte = choice(
-        _DIGIT,
-        _digits("123456789"),
-        sequence(literal("1"), _DIGIT, _DIGIT),
-        sequence(literal("2"), choice(_digits("01234"), _digits("5", "012345"))),
-    )
-    return sequence(Repeat(sequence(byte, _POINT), 3, 3), byte)
+_IPV4 = _language(rf"(?:{_BYTE}\.){{3}}{_BYTE}")
+_GROUP = _language(f"{_HEX}{{1,4}}")
+_WITH_COLON = sequence(_GROUP, literal(":"))
 
 
 def _ipv6() -> Regular:
     """Return eight groups, of which the last two may be an IPv4 address; `::` stands for one group or more."""
-    group = Repeat(_HEX, 1, 4)
-    with_colon = sequence(group, _COLON)
-    ways = [sequence(Repeat(with_colon, 7, 7), group), sequence(Repeat(with_colon, 6, 6), _ipv4())]
+    ways = [sequence(Repeat(_WITH_COLON, 7, 7), _GROUP), sequence(Repeat(_WITH_COLON, 6, 6), _IPV4)]
     for before in range(8):
-        head = sequence(Repeat(with_colon, before - 1, before - 1), group) if before else EMPTY
-        ways.append(sequence(head, literal("::"), _groups(group, 7 - before)))
+        head = sequence(Repeat(_WITH_COLON, before - 1, before - 1), _GROUP) if before else EMPTY
+        ways.append(sequence(head, literal("::"), _groups(7 - before)))
     return choice(*ways)
 
 
-def _groups(group: Regular, most: int) -> Regular:
+def _groups(most: int) -> Regular:
     """Return up to `most` groups, of which the last two may be an IPv4 address."""
-    with_colon = sequence(group, _COLON)
-    tails = [sequence(Repeat(with_colon, 0, most - 1), group)] if most else []
+    tails = [sequence(Repeat(_WITH_COLON, 0, most - 1), _GROUP)] if most else []
     if most >= 2:
-        tails.append(sequence(Repeat(with_colon, 0, most - 2), _ipv4()))
+        tails.append(sequence(Repeat(_WITH_COLON, 0, most - 2), _IPV4))
     return optional(choice(*tails)) if tails else EMPTY
 
 
-def _email() -> Regular:
-    atom = _some(chars(*_LETTERS, (0x30, 0x39), "!#$%&'*+/=?^_`{|}~-"))
-    inner = chars(*_LETTERS, (0x30, 0x39))
-    # One dash or more only between letters and digits.
-    label = sequence(_some(inner), star(sequence(_some(_DASH), _some(inner))))
-    return sequence(atom, star(sequence(_POINT, atom)), literal("@"), label, star(sequence(_POINT, label)))
-
-
-def _some(part: Regular) -> Regular:
-    return Repeat(part, 1)
-
-
-def _uri() -> Regular:
-    scheme = sequence(chars(*_LETTERS), star(chars(*_LETTERS, (0x30, 0x39), "+.-")))
-    plain = chars(*_LETTERS, (0x30, 0x39), "-._~!$&'()*+,;=:@/?")
-    text = sequence(star(plain), star(sequence(literal("%"), _HEX, _HEX, star(plain))))
-    user = optional(sequence(_some(chars(*_LETTERS, (0x30, 0x39), "-._~!$&'()*+,;=:")), literal("@")))
-    host = sequence(
-        literal("//"), user, literal("["), _some(choice(_HEX, chars(":."))), literal("]"), optional(_after_host(text))
-    )
-    return sequence(scheme, _COLON, choice(host, text), optional(sequence(literal("#"), text)))
-
-
-def _after_host(text: Regular) -> Regular:
-    return sequence(chars(":/?"), text)
-
-
 FORMATS: dict[str, Regular] = {
-    "date": _date(),
-    "time": _time(),
-    "date-time": sequence(_date(), chars("Tt"), _time()),
-    "uuid": _uuid(),
-    "ipv4": _ipv4(),
+    "date": _language(_DATE),
+    "time": _language(_TIME),
+    "date-time": _language(f"{_DATE}[Tt]{_TIME}"),
+    "uuid": _language("-".join(f"{_HEX}{{{size}}}" for size in (8, 4, 4, 4, 12))),
+    "ipv4": _IPV4,
     "ipv6": _ipv6(),
-    "email": _email(),
-    "uri": _uri(),
+    "email": _language(rf"{_ATOM}(?:\.{_ATOM})*@{_LABEL}(?:\.{_LABEL})*"),
+    "uri": _language(f"[A-Za-z][A-Za-z0-9+.-]*:(?:{_HOST}|{_TEXT})(?:#{_TEXT})?"),
 }
 """Languages by the name of the format."""

@@ -161,8 +161,8 @@ class DialectCalls(Rules):
                 nodes.append(self._json.one(shape, ""))
             else:
                 self._note_others(shape, [])
-                nodes.append(series(Literal("{"), self._json.space, Literal("}")))
-        return alternatives(*nodes) if nodes else series(Literal("{"), self._json.space, Literal("}"))
+                nodes.append(self._json.braces())
+        return alternatives(*nodes) if nodes else self._json.braces()
 
     def _keywords(self, tool: Tool) -> Node:
         """Return the arguments of a call in Python."""

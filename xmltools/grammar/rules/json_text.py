@@ -211,7 +211,10 @@ class JsonText:
         items = countable(shape, self._rules.has_values, place, self._rules.report)
         first = [self.value(one, f"{place}[]") for one in items.first]
         rest = None if items.rest is None else self.value(items.rest, f"{place}[]")
-        return series(Literal("["), self.space, self._listed(first, rest, items.low, items.high), Literal("]"))
+        return self._brackets(self._listed(first, rest, items.low, items.high))
+
+    def _brackets(self, inner: Node) -> Node:
+        return series(Literal("["), self.space, inner, Literal("]"))
 
     def _listed(self, first: list[Node], rest: Node | None, low: int, high: int | None) -> Node:
         """Return values with commas between them: the first ones, and then as many of the rest as there may be."""
@@ -226,8 +229,7 @@ class JsonText:
     def _object(self, shape: ObjectShape, place: str) -> Node:
         self._others(shape, place, ("properties", "required", "additionalProperties"))
         if properties := self._rules.properties(shape):
-            inner = self._members([self._member(each, place) for each in properties])
-            return series(Literal("{"), self.space, inner, Literal("}"))
+            return self.braces(self._members([self._member(each, place) for each in properties]))
         more = [
             shape.make.shape((part["additionalProperties"],))
             for part in shape.parts
@@ -236,12 +238,16 @@ class JsonText:
         if any("never" in part.get("additionalProperties", ()) for part in shape.parts) or not all(
             map(self._rules.has_values, more)
         ):
-            return series(Literal("{"), self.space, Literal("}"))
+            return self.braces()
         self._note_names(place)
         if len(more) > 1:
             self._rules.report.add(place, "additionalProperties", "only the first of several schemas is enforced")
         value = self.value(more[0], step(place, "*")) if more else self._anything()
         return self._map_of(value)
+
+    def braces(self, *inner: Node) -> Node:
+        """Return an object with these members."""
+        return series(Literal("{"), self.space, *inner, Literal("}"))
 
     def _note_names(self, place: str) -> None:
         self._rules.report.add(place, "additionalProperties", "names are free; that none stands twice is not enforced")
@@ -251,7 +257,7 @@ class JsonText:
         name = self._any_string if free is None else Lexeme("jsonname", free)
         pair = series(name, self.space, Literal(":"), self.space, value, self.space)
         pairs = series(pair, Repeat(series(Literal(","), self.space, pair)))
-        return series(Literal("{"), self.space, optional(pairs), Literal("}"))
+        return self.braces(optional(pairs))
 
     def _member(self, of: Property, place: str) -> tuple[Node, bool]:
         name = (self._style.name or self._style.literal)(of.name)
@@ -274,7 +280,7 @@ class JsonText:
     def _by_type(self, anything: Node) -> dict[str, Node]:
         return {
             "object": self._map_of(anything),
-            "array": series(Literal("["), self.space, self._listed([], anything, 0, None), Literal("]")),
+            "array": self._brackets(self._listed([], anything, 0, None)),
             "number": self._rules.lexeme(numbers(None, None, False, False), "jsonnumber"),
             "boolean": alternatives(*map(Literal, map(self._style.literal, (True, False)))),
             "null": Literal(self._style.literal(None)),

@@ -101,6 +101,10 @@ def cdata_section(*, filled: bool = False, end_tag: str = "") -> Regular:
     content = And((star(XML), _spared(end_tag)))
     if filled:
         content = And((*content.parts, Not(EMPTY)))
+    return _in_cdata(content)
+
+
+def _in_cdata(content: Regular) -> Regular:
     return sequence(literal(CDATA_OPEN), content, literal(CDATA_END))
 
 
@@ -110,29 +114,10 @@ _LAYOUT_FIRST = sequence(star(chars(" \t")), chars("\r\n"), ANYTHING)
 _NEEDS_MORE = chars("<&").ranges
 
 
-def fitting_text(decoded: Regular, *, cdata: str, end_tag: str = "") -> Regular:
-    """Return the spellings of the strings of a language. Raises TooLarge.
-
-    `cdata` is "allowed", "required" or "forbidden"; what needs no CDATA section is written without one in any case.
-    """
-    machine = automaton(And((decoded, star(XML))))
-    plain = _plain(machine)
-    if cdata == "forbidden" or not _needs_cdata(machine):
-        return plain
-    section = _section(machine, end_tag)
-    return section if cdata == "required" else Choice((plain, section))
-
-
 def _plain(machine: Automaton) -> Automaton:
     """Return the plain spellings: what a reader would take for layout, and CDATA's end, are left out."""
     spelled = encoded(machine, _xml_but("<&\r").ranges, _WORDS)
     return automaton(And((spelled, Not(_LAYOUT_FIRST), without(CDATA_END))))
-
-
-def _section(machine: Automaton, end_tag: str) -> Regular:
-    # A raw CR would be a line feed to other readers, who then count and match another text.
-    content = And((machine, star(_xml_but("\r")), _spared(end_tag)))
-    return sequence(literal(CDATA_OPEN), automaton(content), literal(CDATA_END))
 
 
 def _needs_cdata(machine: Automaton) -> bool:
@@ -143,45 +128,7 @@ def _needs_cdata(machine: Automaton) -> bool:
     )
 
 
-def counted_text(low: int, high: int | None, *, cdata: str, end_tag: str = "", exact: bool = False) -> Regular:
-    """Return the spellings of all strings of `low` to `high` characters. Raises TooLarge.
-
-    No CDATA section holds the `end_tag`, if one is given.
-
-    `exact` is for a back end that intersects by itself, and can count and look out for `]]>` and for layout at once, if
-    it does not count far. For others that would take an automaton of so many states, and counting characters that can
-    be references makes xgrammar slower a thousand times. So otherwise what is counted begins with no white space and
-    has no raw `]` or no raw `>`, and without `exact` no references; what can't be written so is a CDATA section.
-    """
-    if high == 0:
-        return EMPTY
-    if high is None and not exact and low <= _MAX_LEAST:
-        return fitting_text(Repeat(XML, low), cdata=cdata, end_tag=end_tag)
-    counts = exact and max(low, high or 0) <= min(_MAX_EXACT, _MAX_STATES // len(CDATA_END + end_tag))
-    plain = _exact_plain(low, high) if counts else _counted_plain(low, high, _UNITS if exact else ())
-    if cdata == "forbidden":
-        return plain
-    section = _exact_section(low, high, end_tag) if counts else _counted_section(low, high, end_tag)
-    return section if cdata == "required" else choice(plain, section)
-
-
-def counted_spellings(low: int, high: int | None) -> Regular:
-    """Return the spellings of strings of `low` to `high` characters, and other texts: it is for intersections."""
-    section = sequence(literal(CDATA_OPEN), Repeat(_xml_but("\r"), low, high), literal(CDATA_END))
-    return choice(Repeat(choice(_xml_but("<&\r"), *_UNITS), low, high), section)
-
-
 _UNITS = tuple(map(literal, ("&lt;", "&gt;", "&amp;", "&#13;", "&#9;", "&#10;", "&#32;")))
-
-
-def _exact_plain(low: int, high: int | None) -> Regular:
-    text = Repeat(choice(_xml_but("<&\r"), *_UNITS), low, high)
-    return And((text, Not(_LAYOUT_FIRST), without(CDATA_END)))
-
-
-def _exact_section(low: int, high: int | None, end_tag: str) -> Regular:
-    content = And((Repeat(_xml_but("\r"), low, high), _spared(end_tag)))
-    return sequence(literal(CDATA_OPEN), content, literal(CDATA_END))
 
 
 def _counted_plain(low: int, high: int | None, units: tuple[Regular, ...]) -> Regular:
@@ -205,7 +152,7 @@ def _counted_section(low: int, high: int | None, end_tag: str) -> Regular:
         ways.insert(0, sequence(head, And((star(_xml_but("\r")), _spared(end_tag)))))
     else:
         ways.insert(0, Repeat(_xml_but("\r]/" if end_tag else "\r]"), low, high))
-    return sequence(literal(CDATA_OPEN), choice(*ways), literal(CDATA_END))
+    return _in_cdata(choice(*ways))
 
 
 # Strings with constraints: length, pattern and format of the value, as a language of its spellings
@@ -249,21 +196,48 @@ class InTags:
         """See `Spelling`."""
         return decoded if _is_harmless(decoded) else None
 
-    def fitting(self, decoded: Regular, *, intersects: bool) -> Regular:
-        """See `Spelling`."""
-        return fitting_text(decoded, cdata=self.cdata, end_tag=self.end_tag)
+    def fitting(self, decoded: Regular, *, intersects: bool = False) -> Regular:
+        """See `Spelling`. What needs no CDATA section is written without one in any case."""
+        machine = automaton(And((decoded, star(XML))))
+        plain = _plain(machine)
+        if self.cdata == "forbidden" or not _needs_cdata(machine):
+            return plain
+        # A raw CR would be a line feed to other readers, who then count and match another text.
+        section = _in_cdata(automaton(And((machine, star(_xml_but("\r")), _spared(self.end_tag)))))
+        return section if self.cdata == "required" else Choice((plain, section))
 
     def counts(self, low: int, high: int | None, *, exact: bool) -> bool:
         """See `Spelling`."""
         return True
 
     def counted(self, low: int, high: int | None, *, exact: bool) -> Regular:
-        """See `Spelling`."""
-        return counted_text(low, high, cdata=self.cdata, end_tag=self.end_tag, exact=exact)
+        """See `Spelling`. Raises TooLarge.
+
+        `exact` is for a back end that intersects by itself, and can count and look out for `]]>` and for layout at
+        once, if it does not count far. For others that would take an automaton of so many states, and counting
+        characters that can be references makes xgrammar slower a thousand times. So otherwise what is counted begins
+        with no white space and has no raw `]` or no raw `>`, and without `exact` no references; what can't be written
+        so is a CDATA section.
+        """
+        if high == 0:
+            return EMPTY
+        if high is None and not exact and low <= _MAX_LEAST:
+            return self.fitting(Repeat(XML, low))
+        if exact and max(low, high or 0) <= min(_MAX_EXACT, _MAX_STATES // len(CDATA_END + self.end_tag)):
+            text = Repeat(choice(_xml_but("<&\r"), *_UNITS), low, high)
+            plain: Regular = And((text, Not(_LAYOUT_FIRST), without(CDATA_END)))
+            section = _in_cdata(And((Repeat(_xml_but("\r"), low, high), _spared(self.end_tag))))
+        else:
+            plain = _counted_plain(low, high, _UNITS if exact else ())
+            section = _counted_section(low, high, self.end_tag)
+        if self.cdata == "forbidden":
+            return plain
+        return section if self.cdata == "required" else choice(plain, section)
 
     def of_length(self, low: int, high: int | None) -> Regular:
         """See `Spelling`."""
-        return counted_spellings(low, high)
+        section = _in_cdata(Repeat(_xml_but("\r"), low, high))
+        return choice(Repeat(choice(_xml_but("<&\r"), *_UNITS), low, high), section)
 
 
 _MAX_FAILURES = 8
