@@ -10,13 +10,13 @@ export const readings = new Map();
 
 export class Reading {
   constructor(box, result, prefix = "") {
-    Object.assign(this, { box, result, prefix, cuts: [], shown: null });
+    Object.assign(this, { box, result, prefix });
     readings.set(prefix, this);
   }
 
   take(text, { reading, steps }) {
     this.points = Array.from(text); // places are counted in characters, and JavaScript counts some of them as two
-    Object.assign(this, { reading: { ...reading, prefix: this.prefix }, steps, cuts: [] });
+    Object.assign(this, { reading: { ...reading, prefix: this.prefix }, steps });
   }
 
   // Shows what the parser had said after so many steps. A long text is shown around a place: that to which the stream
@@ -41,8 +41,8 @@ export class Reading {
     if (from > 0) yield* [gap(from, "before this"), "\n"];
     for (const { start, end, kind, marks } of this.spans()) {
       if (end <= from || start >= to || start === end) continue;
-      const [first, last] = [Math.max(start, from), Math.min(end, to)];
-      yield this.piece(kind, start >= from ? marks : [], this.withCuts(first, last));
+      const text = this.points.slice(Math.max(start, from), end < to ? end : to).join("");
+      yield this.piece(kind, start >= from ? marks : [], visible(text));
     }
     if (to < length) yield* ["\n", gap(length - to, "after this")];
   }
@@ -56,16 +56,8 @@ export class Reading {
     yield { kind: "future", start: fed, end: this.points.length, marks: [] };
   }
 
-  // A text with a tick at each place where the stream was cut.
-  withCuts(start, end) {
-    const cuts = this.cuts.filter((cut) => cut >= start && cut < end);
-    const places = [start, ...cuts, end];
-    const texts = places.slice(1).map((place, at) => visible(this.points.slice(places[at], place).join("")));
-    return texts.map((text, at) => [at > 0 && el("i", { class: "cut", "aria-hidden": "true" }), text]);
-  }
-
-  piece(kind, numbers, children) {
-    if (!numbers.length) return el("span", { class: `piece ${kind}`, title: TITLES[kind] }, ...children);
+  piece(kind, numbers, text) {
+    if (!numbers.length) return el("span", { class: `piece ${kind}`, title: TITLES[kind] }, text);
     const marks = numbers.map((number) => this.reading.marks[number]);
     const attributes = {
       class: `piece ${kind} mark ${marks[0].kind}`,
@@ -74,7 +66,7 @@ export class Reading {
       title: marks.map((mark) => `${mark.code}: ${visible(mark.message)}`).join("\n"),
       "aria-label": `${marks[0].kind}: ${marks.map((mark) => mark.code).join(", ")}`,
     };
-    return el("a", attributes, ...children);
+    return el("a", attributes, text);
   }
 }
 
