@@ -346,7 +346,7 @@ def test_requests_of_pages_elsewhere_are_refused(url, headers, status):
         assert get(url, "/playground", **LINK).status_code == 200
 
 
-PATHS = ["/playground", "/playground/static/page.js", "/playground/static/none.js"]
+PATHS = ["/playground", "/playground/static/playground.js", "/playground/static/none.js"]
 DATA = ["/live/events", "/live/exchange?number=1", "/live/case?number=1"]
 
 

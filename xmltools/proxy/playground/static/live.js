@@ -181,18 +181,16 @@ async function look(then = () => {}) {
   }, Math.max(REST, 3 * (performance.now() - began)));
 }
 
-export function startLive() {
-  const ends = Object.entries(STATES).slice(2);
-  byId("state").append(...ends.map(([state, [words]]) => el("option", { value: state }, words)));
-  for (const id of ["find", "state", "trouble"]) byId(id).addEventListener("input", filter);
-  byId("pause").addEventListener("click", pause);
-  byId("clear").addEventListener("click", clear);
-  addEventListener("hashchange", choose);
-  setInterval(() => {
-    for (const exchange of page.known.values()) {
-      if (exchange.open) exchange.row.querySelector(".elapsed").textContent = elapsed(exchange);
-    }
-  }, 1000);
-  choose();
-  connect();
-}
+const ends = Object.entries(STATES).slice(2);
+byId("state").append(...ends.map(([state, [words]]) => el("option", { value: state }, words)));
+for (const id of ["find", "state", "trouble"]) byId(id).addEventListener("input", filter);
+byId("pause").addEventListener("click", pause);
+byId("clear").addEventListener("click", clear);
+addEventListener("hashchange", choose);
+setInterval(() => {
+  for (const exchange of page.known.values()) {
+    if (exchange.open) exchange.row.querySelector(".elapsed").textContent = elapsed(exchange);
+  }
+}, 1000);
+choose();
+connect();

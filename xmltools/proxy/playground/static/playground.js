@@ -10,7 +10,8 @@ const LONG = 200_000; // characters from which on it does
 const TOO_LONG = 1 << 20; // characters that no request can have
 const SOON = 650; // milliseconds after which an answer that is not there is spoken of
 
-const page = { view: null, dialects: [], examples: [], tools: {}, isPlaying: false, call: null };
+const page = { dialects: [], examples: [], tools: {}, isPlaying: false, call: null };
+const view = new Reading(byId("source"), byId("result"));
 const options = [...document.querySelectorAll("main [name]")];
 
 // What is shown is older than the fields: it is dimmed, after a moment with a word, until the answer is there.
@@ -88,7 +89,7 @@ async function analyse() {
 
 function showAnswer(text, { reading, steps, prompt, grammar }) {
   play(false);
-  page.view.take(text, { reading, steps });
+  view.take(text, { reading, steps });
   Object.assign(byId("slider"), { max: steps.count + 1, value: steps.count + 1 });
   summarise(reading);
   tellDialect(reading);
@@ -140,10 +141,10 @@ function showGrammar({ error, texts = {}, issues = [] }) {
 // The place in the stream
 
 function show() {
-  if (!page.view.steps) return; // nothing has been read yet
+  if (!view.steps) return; // nothing has been read yet
   const position = Number(byId("slider").value);
-  page.view.show(position);
-  const { state, points } = page.view;
+  view.show(position);
+  const { state, points } = view;
   const [fed, all, waiting] = [state.fed, points.length, state.fed - state.covered].map((n) => n.toLocaleString("en"));
   const place = state.ended ? "End of the stream" : `After ${fed} of ${all} characters`;
   byId("position").textContent = `${place}.`;
@@ -216,32 +217,54 @@ function fill({ about, text, tools, options: given }) {
   change();
 }
 
-export async function startPlayground() {
-  page.view = new Reading(byId("source"), byId("result"));
-  for (const id of ["text", "tools"]) byId(id).addEventListener("input", typed);
-  for (const id of ["options", "style", "format"]) byId(id).addEventListener("input", () => change());
-  byId("slider").addEventListener("input", () => {
-    play(false);
-    show();
-  });
-  byId("play").addEventListener("click", () => play(!page.isPlaying));
-  await loadExamples();
-  byId("example").addEventListener("change", chooseExample);
-  byId("dialect").addEventListener("change", ({ target: { value } }) => {
-    keep("xmltools-dialect", value);
-    chooseDialect(value);
-    change();
-  });
-  const handed = JSON.parse(recall("xmltools-open"));
-  const known = page.dialects.find(({ name }) => name === recall("xmltools-dialect"));
-  chooseDialect(handed?.options.dialect ?? known?.name ?? "detect");
-  if (handed) {
-    sessionStorage.removeItem("xmltools-open"); // what the live view left for this page, once
-    fill({ ...handed, about: "A reply from the live view, with its tools and its dialect." });
-  } else if (byId("text").value) {
-    change(); // the browser kept what was typed before a reload
-  } else {
-    byId("example").selectedIndex = 1;
-    chooseExample();
+// Tabs as the WAI-ARIA practices have them: one is in the tab order, the arrow keys go from one to the next.
+
+const tabs = [...document.querySelectorAll("[role=tab]")];
+
+function showTab(tab) {
+  for (const each of tabs) {
+    each.setAttribute("aria-selected", String(each === tab));
+    each.tabIndex = each === tab ? 0 : -1;
+    byId(each.getAttribute("aria-controls")).hidden = each !== tab;
   }
+}
+
+for (const [at, tab] of tabs.entries()) {
+  tab.addEventListener("click", () => showTab(tab));
+  tab.addEventListener("keydown", (event) => {
+    const next = { ArrowRight: tabs[at + 1] ?? tabs[0], ArrowLeft: tabs.at(at - 1), Home: tabs[0], End: tabs.at(-1) };
+    if (!next[event.key]) return;
+    event.preventDefault();
+    showTab(next[event.key]);
+    next[event.key].focus();
+  });
+}
+
+showTab(tabs[0]);
+
+for (const id of ["text", "tools"]) byId(id).addEventListener("input", typed);
+for (const id of ["options", "style", "format"]) byId(id).addEventListener("input", () => change());
+byId("slider").addEventListener("input", () => {
+  play(false);
+  show();
+});
+byId("play").addEventListener("click", () => play(!page.isPlaying));
+await loadExamples();
+byId("example").addEventListener("change", chooseExample);
+byId("dialect").addEventListener("change", ({ target: { value } }) => {
+  keep("xmltools-dialect", value);
+  chooseDialect(value);
+  change();
+});
+const handed = JSON.parse(recall("xmltools-open"));
+const known = page.dialects.find(({ name }) => name === recall("xmltools-dialect"));
+chooseDialect(handed?.options.dialect ?? known?.name ?? "detect");
+if (handed) {
+  sessionStorage.removeItem("xmltools-open"); // what the live view left for this page, once
+  fill({ ...handed, about: "A reply from the live view, with its tools and its dialect." });
+} else if (byId("text").value) {
+  change(); // the browser kept what was typed before a reload
+} else {
+  byId("example").selectedIndex = 1;
+  chooseExample();
 }

@@ -1,6 +1,6 @@
 // What was read in one text, at any place in the stream: the source, coloured, and what came of it.
 
-import { el, empty, visible } from "./dom.js";
+import { byId, el, empty, visible } from "./dom.js";
 import { showParts } from "./parts.js";
 
 const WINDOW = 40_000; // characters that are shown at once: with more, the page would freeze
@@ -86,12 +86,8 @@ const TITLES = {
 
 // Scrolls the box, and not the page, so that the place where the stream has come to is seen.
 function follow(box) {
-  const head = box.querySelector(".future")?.getClientRects()[0];
-  if (!head) return;
-  const frame = box.getBoundingClientRect();
-  const margin = 2 * head.height;
-  if (head.top < frame.top + margin) box.scrollTop -= frame.top + margin - head.top;
-  else if (head.bottom > frame.bottom - margin) box.scrollTop += head.bottom - frame.bottom + margin;
+  const head = box.querySelector(".future");
+  if (head) box.scrollTop = head.offsetTop - box.offsetTop - box.clientHeight / 2;
 }
 
 // `fed`: characters that the parser had; `covered`: those it had made up its mind about; `open`: the call it was in.
@@ -119,3 +115,17 @@ function tell(state, { kind, name, path, text }) {
     state.open = null;
   }
 }
+
+// Links lead from marks to their notes and back, and leave no entry in the history. A mark may be too far away to be on
+// the page, a note in a hidden tab.
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("a[href^='#mark-'], a[href^='#note-']");
+  if (!link) return;
+  event.preventDefault();
+  const name = link.hash.slice(1);
+  if (!byId(name)) readings.get(name.replace(/^mark-|\d+$/g, ""))?.showMark(Number(/\d+$/.exec(name)[0]));
+  const target = byId(name);
+  byId(target?.closest("[role=tabpanel]")?.getAttribute("aria-labelledby"))?.click();
+  target?.scrollIntoView({ block: "nearest" });
+  target?.focus();
+});
