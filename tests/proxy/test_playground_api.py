@@ -192,6 +192,38 @@ def test_a_row_tells_the_type_that_json_in_a_browser_would_lose():
         assert write_rows({"x": [{"y": value}]}) == [{"path": "x[0].y", "type": type, "value": shown}]
 
 
+@pytest.mark.parametrize("text", ["", "x", CALL, f"{CALL}\n{WRONG}{FOREIGN}", "a line of prose\n" * 2_000])
+def test_a_seed_cuts_the_text_inside_and_nothing_changes(text):
+    found = [analysis(text, seed=seed).cuts() for seed in range(20)]
+    for seed, each in enumerate(found):
+        assert each == analysis(text, seed=seed).cuts() and each["same"]
+        assert all(left < right for left, right in pairwise([0, *each["places"], len(text)])) or not text
+    assert len(text) < 2 or len({str(each["places"]) for each in found}) > 1
+    assert "cuts" not in analyse(text) and analyse(text, [ADD], {"seed": 7})["cuts"] == found[7]
+
+
+CHANGES = [("+5", "6"), ("+5", "5"), ("Hi.", "Ho."), ("x & y", "x &amp; y"), ("</tool>", ""), ("Hi.", f"{FOREIGN}Hi.")]
+
+
+@pytest.mark.parametrize("change", [*CHANGES, ("</tool>", "</tool>\n")])
+def test_what_the_cuts_change_is_seen(change, monkeypatch):
+    class Changing(Parser):
+        """Reads another text if it does not come in single characters."""
+
+        pieces = 0
+
+        def feed(self, chunk):
+            self.pieces += 1
+            return []
+
+        def close(self):
+            return super().feed(CALL if self.pieces == len(CALL) else CALL.replace(*change)) + super().close()
+
+    monkeypatch.setattr("xmltools.proxy.playground.analyse.Parser", Changing)
+    seed = next(seed for seed in range(99) if len(analysis(CALL, seed=seed).cuts()["places"]) < len(CALL) - 1)
+    assert not analysis(CALL, seed=seed).cuts()["same"]
+
+
 DEEP = {"type": "string"}
 for _ in range(3000):
     DEEP = {"type": "object", "properties": {"x": DEEP}}

@@ -275,6 +275,10 @@ def test_the_slider_shows_what_a_parser_says_that_was_fed_so_far(visit):
     reads(page, "#play", "Pause")
     reads(page, "#play", "Play", timeout=20_000)
     reads(page, "#position", "End of the stream.")
+    page.click("#cut")
+    says(page, "#verdict", "nothing changed")
+    assert page.locator("#source .cut").count() > 0
+    assert source(page) == TEXT
     fill(page, "a line of prose\n" * 200)  # the place that the stream has come to is in sight
     for position in (3000, 40, 1600):
         slide(page, position)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import count
+from itertools import count, pairwise
+from random import Random
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -17,7 +19,7 @@ from xmltools.dialects import FORGE, Dialect
 from xmltools.errors import XMLToolsError
 from xmltools.grammar import build_grammar, grammar_issues
 from xmltools.models import Conversation
-from xmltools.models.events import Event, Noticed
+from xmltools.models.events import CallStarted, Event, Noticed, Skipped
 from xmltools.parser import Parser, detect, parse
 from xmltools.proxy.bridge import Refusal
 from xmltools.proxy.playground.parts import Part, gather_parts, write_path, write_reading
@@ -29,6 +31,8 @@ PARTS = 4_000
 POSITIONS = 20_000
 """Steps that a text is cut into at most."""
 _DETECT = "detect"
+_SIZES = (1, 3, 8, 30, 200)
+"""Characters of a piece, about, where the text is cut at random: characters, tokens, lines, packets."""
 
 
 class Options(BaseModel):
@@ -45,11 +49,12 @@ class Options(BaseModel):
     dialect: str = FORGE.name
     style: Literal["full", "compact"] = "full"
     grammar: str = "gbnf"
+    seed: int | None = None
 
     def parser(self, tools: Sequence[Tool] | None, dialect: Dialect) -> Parser:
         """Return a parser with these options, which numbers calls."""
         numbers = count(1)
-        options = self.model_dump(exclude={"dialect", "style", "grammar"})
+        options = self.model_dump(exclude={"dialect", "style", "grammar", "seed"})
         return Parser(tools, new_id=lambda: f"call_{next(numbers)}", dialect=dialect, **options)
 
 
@@ -69,10 +74,12 @@ def analyse(text: Any, tools: Any = None, options: Mapping[str, Any] | None = No
     - those of `Parser` that are plain values: `strict`, `reasoning_tags`, `starts_in_reasoning`, `bracket_reasoning`,
       `code_fences`, `also`, and the name of a `dialect`, or `"detect"` for that in which the text has most calls; the
       reading says which it was, and with `"detect"` what was found in each;
-    - the `style` of the prompt, and the format of the `grammar`.
+    - the `style` of the prompt, and the format of the `grammar`;
+    - a `seed`, with which the text is cut at random and read once more.
 
     The sections are `"reading"` (blocks, spans that tile the text, marks), `"steps"` (what each character brings),
-    `"prompt"` (the instructions that the tools make) and `"grammar"`, both in the dialect of the reading.
+    `"prompt"` (the instructions that the tools make) and `"grammar"`, both in the dialect of the reading; with a seed
+    also `"cuts"`: their places, and whether all is the `same` with them.
 
     Returns JSON values, whose numbers a browser can hold: ids of calls are `call_1`, `call_2` and so on. What tools
     can't give, such as a grammar of none, is `{"error": sentence}` in its section. Raises Refusal, which names the
@@ -82,12 +89,8 @@ def analyse(text: Any, tools: Any = None, options: Mapping[str, Any] | None = No
         raise Refusal(f"text: expected a string, got {type(text).__name__}", param="text")
     step = max(1, -(-len(text) // POSITIONS))
     analysis = Analysis(text, _read_tools(tools), _read_options(options), step)
-    return {
-        "reading": analysis.reading(),
-        "steps": analysis.steps(),
-        "prompt": analysis.prompt(),
-        "grammar": analysis.grammar(),
-    }
+    sections = ("reading", "steps", "prompt", "grammar", *["cuts"] * (analysis.options.seed is not None))
+    return {section: getattr(analysis, section)() for section in sections}
 
 
 @dataclass
@@ -123,10 +126,13 @@ class Analysis:
 
     @cached_property
     def _read(self) -> tuple[list[tuple[int, Event]], list[Part], bool]:
-        """The events with the numbers of their steps, from 1 on; the parts that they come to; and whether the text ends
-        in reasoning. The end is a step, too, unless more is to come."""
+        """What is read in steps."""
+        return self._read_pieces([self.text[at : at + self.step] for at in range(0, len(self.text), self.step)])
+
+    def _read_pieces(self, pieces: list[str]) -> tuple[list[tuple[int, Event]], list[Part], bool]:
+        """The events with the numbers of their pieces, from 1 on; the parts that they come to; and whether the text
+        ends in reasoning. The end is a piece, too, unless more is to come."""
         parser = self.options.parser(self.tools, self._dialect)
-        pieces = [self.text[at : at + self.step] for at in range(0, len(self.text), self.step)]
         timed = [(number, event) for number, piece in enumerate(pieces, 1) for event in parser.feed(piece)]
         if self.is_whole:
             timed += [(len(pieces) + 1, event) for event in parser.close()]
@@ -154,6 +160,15 @@ class Analysis:
         events = [{"at": at, **_written(event)} for at, event in self._read[0]]
         return {"size": self.step, "count": -(-len(self.text) // self.step), "events": events}
 
+    def cuts(self) -> dict[str, Any]:
+        """Return where a seed cuts the text, and whether all that is read is the same with these cuts."""
+        pick, length = Random(self.options.seed), len(self.text)
+        size = max(min(pick.choice(_SIZES), length // 8), length // POSITIONS, 1)
+        places = sorted(pick.sample(range(1, length), (length - 1) // size)) if length else []
+        pieces = [self.text[start:end] for start, end in pairwise([0, *places, length])]
+        (timed, *rest), (cut, *others) = self._read, self._read_pieces(pieces)
+        return {"places": places, "same": rest == others and _joined(timed) == _joined(cut)}
+
     def prompt(self) -> dict[str, Any]:
         """Return the instructions that the tools make, or why there are none."""
         try:
@@ -172,6 +187,19 @@ class Analysis:
         except XMLToolsError as error:
             return {"error": str(error)}
         return {"texts": {"": built} if isinstance(built, str) else built, "issues": list(map(str, issues))}
+
+
+def _joined(timed: Iterable[tuple[int, Event]]) -> dict[Any, str]:
+    """What events say, with their deltas joined: how text, calls and notices mix is no matter, nor is layout, which the
+    parts tell of."""
+    said: dict[Any, str] = defaultdict(str)
+    number = 0
+    for _, event in timed:
+        number += isinstance(event, CallStarted)
+        path = getattr(event, "path", None)
+        if not isinstance(event, Skipped):
+            said[type(event), path, number * (path is not None)] += getattr(event, "text", repr(event))
+    return said
 
 
 def _written(event: Event) -> dict[str, Any]:

@@ -57,7 +57,7 @@ function change(pause = 0) {
   page.call?.abort();
   clearTimeout(page.timer);
   outdate();
-  page.timer = setTimeout(analyse, byId("text").value.length > LONG ? LONG_PAUSE : pause);
+  page.timer = setTimeout(() => analyse(), byId("text").value.length > LONG ? LONG_PAUSE : pause);
 }
 
 function typed() {
@@ -66,7 +66,8 @@ function typed() {
   change(PAUSE);
 }
 
-async function analyse() {
+// With a seed the text is also cut at random, and compared.
+async function analyse(seed) {
   const [text, tools] = [byId("text").value, byId("tools").value];
   if (text.length > TOO_LONG) {
     const [found, most] = [text.length, TOO_LONG].map((size) => count(size, "character"));
@@ -76,7 +77,7 @@ async function analyse() {
   const call = new AbortController();
   page.call = call;
   const headers = { "content-type": "application/json" };
-  const body = JSON.stringify({ text, tools, options: readOptions() });
+  const body = JSON.stringify({ text, tools, options: { ...readOptions(), seed } });
   const request = { method: "POST", headers, body, signal: call.signal };
   const response = await fetch("playground/api/analyse", request).catch(() => null);
   const answer = await response?.json().catch(() => null);
@@ -87,9 +88,14 @@ async function analyse() {
   if (!error) showAnswer(text, answer);
 }
 
-function showAnswer(text, { reading, steps, prompt, grammar }) {
+function showAnswer(text, answer) {
+  const { reading, steps, prompt, grammar, cuts } = answer;
   play(false);
-  view.take(text, { reading, steps });
+  view.take(text, answer);
+  const verdict = cuts?.same ? "nothing changed." : "something changed. This is a fault of xmltools.";
+  byId("verdict").textContent = cuts
+    ? `${count(cuts.places.length + 1, "piece")}: ${verdict}`
+    : "Cuts the stream elsewhere and compares: nothing may change.";
   Object.assign(byId("slider"), { max: steps.count + 1, value: steps.count + 1 });
   summarise(reading);
   tellDialect(reading);
@@ -249,6 +255,11 @@ byId("slider").addEventListener("input", () => {
   show();
 });
 byId("play").addEventListener("click", () => play(!page.isPlaying));
+byId("cut").addEventListener("click", () => {
+  change();
+  clearTimeout(page.timer);
+  analyse(crypto.getRandomValues(new Uint32Array(1))[0]);
+});
 await loadExamples();
 byId("example").addEventListener("change", chooseExample);
 byId("dialect").addEventListener("change", ({ target: { value } }) => {

@@ -14,9 +14,9 @@ export class Reading {
     readings.set(prefix, this);
   }
 
-  take(text, { reading, steps }) {
+  take(text, { reading, steps, cuts }) {
     this.points = Array.from(text); // places are counted in characters, and JavaScript counts some of them as two
-    Object.assign(this, { reading: { ...reading, prefix: this.prefix }, steps });
+    Object.assign(this, { reading: { ...reading, prefix: this.prefix }, steps, cuts: cuts?.places ?? [] });
   }
 
   // Shows what the parser had said after so many steps. A long text is shown around a place: that to which the stream
@@ -41,8 +41,7 @@ export class Reading {
     if (from > 0) yield* [gap(from, "before this"), "\n"];
     for (const { start, end, kind, marks } of this.spans()) {
       if (end <= from || start >= to || start === end) continue;
-      const text = this.points.slice(Math.max(start, from), end < to ? end : to).join("");
-      yield this.piece(kind, start >= from ? marks : [], visible(text));
+      yield this.piece(kind, start >= from ? marks : [], this.withCuts(Math.max(start, from), Math.min(end, to)));
     }
     if (to < length) yield* ["\n", gap(length - to, "after this")];
   }
@@ -56,8 +55,15 @@ export class Reading {
     yield { kind: "future", start: fed, end: this.points.length, marks: [] };
   }
 
-  piece(kind, numbers, text) {
-    if (!numbers.length) return el("span", { class: `piece ${kind}`, title: TITLES[kind] }, text);
+  // A text with a tick at each place where the stream was cut.
+  withCuts(start, end) {
+    const places = [start, ...this.cuts.filter((cut) => cut > start && cut < end), end];
+    const texts = places.slice(1).map((place, at) => visible(this.points.slice(places[at], place).join("")));
+    return texts.map((text, at) => [at > 0 && el("i", { class: "cut", "aria-hidden": "true" }), text]);
+  }
+
+  piece(kind, numbers, texts) {
+    if (!numbers.length) return el("span", { class: `piece ${kind}`, title: TITLES[kind] }, ...texts);
     const marks = numbers.map((number) => this.reading.marks[number]);
     const attributes = {
       class: `piece ${kind} mark ${marks[0].kind}`,
@@ -66,7 +72,7 @@ export class Reading {
       title: marks.map((mark) => `${mark.code}: ${visible(mark.message)}`).join("\n"),
       "aria-label": `${marks[0].kind}: ${marks.map((mark) => mark.code).join(", ")}`,
     };
-    return el("a", attributes, text);
+    return el("a", attributes, ...texts);
   }
 }
 
