@@ -130,6 +130,7 @@ _WRITINGS = {
         call_start="<|message_model|>tool<|content_invoke_tool_json|>", call_end="<|end_message|>", between=""
     ),
     "call_json": Writing(),
+    "arrow": Writing(call_start="[TOOL_CALL]", call_end="[/TOOL_CALL]"),
     "react": Writing(call_start="Action: "),
     "tool_code": Writing(start="```tool_code\n", end="\n```\n"),
     "step3": Writing(

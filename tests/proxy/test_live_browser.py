@@ -192,7 +192,7 @@ def test_every_state_is_shown_and_the_list_is_filtered_paused_and_cleared(visit,
     expect(none).to_have_text("Cleared. What comes next is shown here.")
     page.click("#pause")
     site.ask("paused")
-    reads(page, "#pause", "Go on (1)")
+    reads(page, "#connection", "Paused")
     expect(row(page, "paused")).to_have_count(0)
     page.click("#pause")
     expect(row(page, "paused")).to_be_visible()
@@ -246,8 +246,8 @@ def test_a_reply_is_opened_in_the_playground(browser, dialect):
         choose(page, "Write it.").get_by_role("button", name="Open in playground").click()
         says(page, "#about", "A reply from the live view")
         says(page, "#summary", "1 call")
-        assert [page.input_value(f"#{name}") for name in ("text", "dialect", "also")] == [text, dialect, "known"]
-        assert page.is_checked("#starts_in_reasoning") == (dialect == "hermes")
+        assert [page.input_value(each) for each in ("#text", "#dialect", "[name=also]")] == [text, dialect, "known"]
+        assert page.is_checked("[name=starts_in_reasoning]") == (dialect == "hermes")
         assert json.loads(page.input_value("#tools"))[0]["name"] == "write"
         assert page.evaluate("sessionStorage.length") == 0
         assert not [url for url in visit.requests if "tool" in url.lower() or "%3C" in url or "?text" in url]

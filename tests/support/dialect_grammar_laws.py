@@ -51,7 +51,7 @@ DIALECTS = (
     *("hermes", "qwen3_coder", "glm", "minimax_m2", "invoke", "dsml", "mistral", "llama3_json"),
     *("kimi_k2", "kimi_k3", "gemma", "harmony", "cohere", "minimax_m3"),
 )
-REFUSED = ("sarashina", "functionary", "react", "call_json", "mirothinker")
+REFUSED = ("sarashina", "functionary", "react", "call_json", "arrow", "mirothinker")
 """Dialects without grammars: their calls are a list in Python, begin as other text does, or are elements of other names
 than Forge's."""
 OTHERS = tuple(each.name for each in all_dialects() if each.name not in ("forge", *DIALECTS, *REFUSED))

@@ -84,6 +84,7 @@ _KNOWN = {
     "tool_code": ("tool_code", "TOOL_CODE"),
     "react": ("react", "REACT"),
     "call_json": ("call_json", "CALL_JSON"),
+    "arrow": ("arrow", "ARROW"),
     "tag_per_tool": ("tag_per_tool", "TAG_PER_TOOL"),
     "minimax_m3": ("minimax_m3", "MINIMAX_M3"),
     "muse": ("muse", "MUSE"),

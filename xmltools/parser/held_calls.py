@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Final
 
 from xmltools.errors import CallError, Code, Notice
-from xmltools.models.events import CallFailed, Event, Noticed, TextDelta
+from xmltools.models.events import CallFailed, Event, Noticed, Skipped, TextDelta
 from xmltools.parser.open_call import Block
 from xmltools.parser.reasoning import Reasoning
 from xmltools.parser.shown import Shown
@@ -51,6 +51,8 @@ class HeldCalls:
     """Of the fence of the last call."""
     _tail = ""
     """The text after that call; without tokens, unless the call is doubtful."""
+    _after = 0
+    """How many of the last held events are of what is no text: layout and tokens after the text."""
 
     def __init__(self, events: list[Event], waits: bool) -> None:
         self._events = events
@@ -81,6 +83,7 @@ class HeldCalls:
         self._events.append(event)
         if self.is_waiting:
             self._source.append(text)
+            self._after = self._after + 1 if isinstance(event, Skipped) else 0
             is_blank = not text.strip(SPACES)
             if self.is_doubtful or is_blank:
                 self._tail += text[: _MOST - len(self._tail)]
@@ -104,7 +107,7 @@ class HeldCalls:
             self.show()
             return
         self._source.append(block.source_of(block.start, end))
-        self._tail = ""
+        self._tail, self._after = "", 0
         dialect, tool = block.dialect, block.name
         self.is_shown |= (dialect.is_bare and not is_call) or end - self._start > block.reading.limits.block_size
         message = f"a call of {tool or 'no tool'!r:.100} was only shown: it stayed text"
@@ -116,8 +119,11 @@ class HeldCalls:
         """The calls are text; or a part of reasoning, which goes on."""
         if not self.is_waiting:
             return None
-        text, region = "".join(self._source), self.region if self.is_thought else None
-        others = [event for event in self._events[self._first :] if isinstance(event, Noticed)]
+        region, events = self.region if self.is_thought else None, self._events[self._first :]
+        after = 0 if region or self.is_doubtful else self._after
+        text = "".join(self._source[: len(self._source) - after])
+        others = [event for event in events if isinstance(event, Noticed)]
+        skipped = [event for event in events if isinstance(event, Skipped)]
         del self._events[self._first :]
         if region:
             region.resume(text, self._tail, self._start)
@@ -126,6 +132,7 @@ class HeldCalls:
             self._events += [TextDelta.make(text, self._start), *self._notices, *others]
             if self._notices and not self.is_doubtful:
                 self.refusal = "after a call that was only shown"
+        self._events += skipped[len(skipped) - after :]
         self.release()
         return region
 
@@ -133,6 +140,7 @@ class HeldCalls:
         """It is decided: nothing waits any more."""
         self._source.clear()
         self._notices.clear()
+        self._after = 0
         self.is_waiting = self.is_thought = self.is_doubtful = self.is_shown = False
         self._first = None
 

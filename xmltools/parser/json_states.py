@@ -130,7 +130,8 @@ def read_json_end(block: Block, text: str, at: int) -> int:
     )
     if more is MORE:
         return -1
-    is_stray = text.startswith("}", here) and not block.is_late  # where text may hold more JSON, it is part of that
+    # Where text may hold more JSON, a brace is part of that.
+    is_stray = text.startswith("}", here) and block.pairs.end != "}" and not block.is_late
     if (more or here == at) and is_stray and not (json.lacks_brace or json.extra_brace):
         json.extra_brace = True
         block.note(Code.JSON_EXTRA_BRACE, block.base + here, "dropped a closing brace that closed nothing")

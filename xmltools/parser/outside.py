@@ -267,10 +267,9 @@ class Outside:
         end = calls.end_of_text(text, at, place)
         if self.is_after and place > at:
             start = min(skip_space(text, at), place)
-            self._skip_layout(text, at, start)
-            if start == place:
-                return place
-            at = start
+            if start > at:  # it may show that calls before it do not count, so what follows is another matter
+                self._skip_layout(text, at, start)
+                return start
         if end > at:
             return self.emit_text(text, at, end)
         if not word or (not calls.final and calls.openers.cuts.find(text, place, place + 1) >= 0):

@@ -134,6 +134,7 @@ class JSONScanner:
         self._pending = ""  # the beginning of an escape
         self._last = ""  # the quote of the string that was read last, if nothing has come since
         self._is_apart = False  # white space came since
+        self._is_flag = False  # the key is `--key`, with its value behind a blank
         self._captured: str | None = None  # a key, or the string of a name, while it is short
         self.tells = False  # the text of the string, number or word is wanted
         self.stopped = False
@@ -216,8 +217,11 @@ class JSONScanner:
         return self.tells and not self._pending
 
     def _token(self, text: str, at: int) -> int:
-        character, expect, mark = text[at], self.expect, self._mark
-        self.place = at
+        character, mark = text[at], self._mark
+        if self._is_flag and self.expect == COLON:
+            self.expect = COLON if character == ":" else VALUE
+            self._is_flag = False
+        self.place, expect = at, self.expect
         if self.opener and (met := read_mark(text, at, (self.opener,))) is not NO:
             self.stopped = met is MORE
             self.error = "another call begins there" if met else ""
@@ -243,9 +247,13 @@ class JSONScanner:
             self._inside = text[at : at + 2]
             self.on_sign("/")
             return at + 2
-        if is_cut_off(text, at, "//" if self._loose else "") or (expect <= VALUE and is_cut_off(text, at, mark)):
+        begun = "//" * self._loose, "---" * self._may_be_flag, mark * (expect <= VALUE)
+        if any(is_cut_off(text, at, each) for each in begun):
             self.stopped = True  # what follows decides
             return at
+        if self._may_be_flag and text.startswith("--", at) and end_of(_BARE_KEY, text, at + 2) > at + 2:
+            self.expect, self.place, self._is_flag = KEY, at + 2, True
+            return self._begin("$", at + 2)
         if self._loose and expect == KEY and end_of(_MARKED_KEY if mark else _BARE_KEY, text, at) > at:
             return self._begin("$", at)
         is_item = (
@@ -264,6 +272,11 @@ class JSONScanner:
     def has_keys(self) -> bool:
         """Whether what was opened last is an object, or the arguments of a call."""
         return self.stack[-1] == "}" or (self._is_call and len(self.stack) == 1)
+
+    @property
+    def _may_be_flag(self) -> bool:
+        """Whether `--key value` may come next: in an object, with or without a comma before it."""
+        return self._loose and self.expect in (KEY, NEXT) and self.stack[-1:] == ["}"] and not self._mark
 
     def _open(self, bracket: str, at: int) -> int:
         self.stack.append(_CLOSERS[bracket])

@@ -23,25 +23,22 @@ import copy
 import json
 import secrets
 import time
-from collections import Counter, OrderedDict
+from collections import Counter, OrderedDict, defaultdict
 from collections.abc import AsyncIterator, Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from xmltools.errors import XMLToolsError
 from xmltools.models.events import CallCompleted, CallFailed, CallStarted, Event, Noticed
 from xmltools.models.finish_reasons import CUT_OFF, our_reason
 from xmltools.proxy.bridge import Exchange, Refusal
 from xmltools.proxy.bridge.json_bodies import encoded, parse_object, without_credentials, without_keys
-from xmltools.proxy.bridge.upstream_stream import calls_of, details_of, reasoning_of, text_of
-from xmltools.proxy.playground.parts import gather_parts, write_part
+from xmltools.proxy.bridge.upstream_stream import details_of, reasoning_of, text_of
 
 LONGEST_TEXT = 512 * 1024
 """Bytes that are kept of one text: a request, a prompt, a reply, what the client was sent."""
 LONGEST_EXCHANGE = 4 * 1024 * 1024
 """Bytes that are kept of one exchange."""
-COUNTS = ("made", "repaired", "rejected", "unread")
-"""What is counted of the calls of an attempt."""
 _MOST_REPLIES = 16
 _MOST_WORDS = 160  # characters of the newest message, by which a person knows the exchange again
 _MOST_NAMES = 20
@@ -77,16 +74,14 @@ class LiveHub:
         """Whether no further page can listen now."""
         return self._readers >= self.readers
 
-    def begin(
-        self, id: str, api: str, body: bytes = b"", *, route: str = "", hidden: Collection[bytes] = ()
-    ) -> LiveExchange:
+    def begin(self, id: str, api: str, body: bytes, *, route: str = "", hidden: Collection[bytes] = ()) -> LiveExchange:
         """An exchange begins: the id of its request, the client's API, and the body that it sent.
 
         `hidden` are keys, which are kept in no text.
         """
         self._begun += 1
-        exchange = LiveExchange(self, {"number": self._begun, "id": id, "api": api, "route": route}, hidden)
-        self._exchanges[self._begun] = exchange
+        facts = {"number": self._begun, "id": id, "api": api, "route": route}
+        exchange = self._exchanges[self._begun] = LiveExchange(self, facts, hidden)
         exchange.requested(body)
         return exchange
 
@@ -113,12 +108,7 @@ class LiveHub:
         self.tell()
 
     async def listen(self) -> AsyncIterator[bytes]:
-        """Yield server-sent events for one page, beginning with all exchanges that are kept, until `close`.
-
-        Raises XMLToolsError if too many pages listen already.
-        """
-        if self.full:
-            raise XMLToolsError(f"the live view has {self.readers} readers, and takes no more: close another page")
+        """Yield server-sent events for one page, beginning with all exchanges that are kept, until `close`."""
         self._readers += 1
         seen = 0
         try:
@@ -169,30 +159,25 @@ class Text:
 
 
 class Reply:
-    """What the upstream says in one choice: its text, and what it tells apart itself, thoughts and calls (each
-    as JSON in a line)."""
+    """What the upstream says in one choice: its text, and what it tells apart itself, thoughts and calls."""
 
     def __init__(self) -> None:
-        self.text, self.thoughts, self.calls = Text(), Text(), Text()
-        self.has_calls = False
+        self.text, self.thoughts = Text(), Text()
+        self.calls: list[Event] = []
         self.finish = ""
 
 
 class Attempt:
-    """One question to the upstream, and its answer. `told`: what the model was told of its reply before; `continued`:
-    the beginning of a block that this one continues. `times` are seconds since the exchange began, by what happened:
-    "asked", "answered", "first" (byte), "first_call", "ended"."""
+    """One question to the upstream, and its answer. `continued`: the beginning of a block that this one may continue.
+    `times` are seconds since the exchange began, by what happened: "asked", "answered", "first" (byte), "first_call",
+    "ended". `counts` has the calls that were "made", "repaired", "rejected", and "unread"."""
 
     def __init__(self) -> None:
         self.times: dict[str, float] = {}
-        self.prompt, self.told, self.continued = Text(), Text(), Text()
+        self.prompt, self.continued = Text(), Text()
         self.status = 0
         self.counts: Counter[str] = Counter()
-        self.replies: dict[int, Reply] = {}
-
-    def reply(self, choice: int) -> Reply:
-        """Return the reply of a choice."""
-        return self.replies.setdefault(choice, Reply())
+        self.replies: defaultdict[int, Reply] = defaultdict(Reply)
 
 
 class Content:
@@ -221,10 +206,10 @@ class LiveExchange:
         self._facts = facts | {"time": time.time(), "plain": False, "message": "", "status": 0}
         self._began = time.perf_counter()
         self._held = 0
-        self._dropped = self._broke_off = False
+        self._broke_off = False
         self._exchange: Exchange | None = None  # while it is open
         self._content = Content()
-        self._codes: Counter[str] = Counter()
+        self._codes: set[str] = set()
         self._names: dict[str, None] = {}
         self._last_error = ""
         self._ended: float | None = None
@@ -234,46 +219,40 @@ class LiveExchange:
 
     def drop(self) -> int:
         """Keep nothing any more, as the hub has no room; return how many bytes it was."""
-        held, self._held = self._held, 0
-        self._dropped = True
+        held, self._held = self._held, LONGEST_EXCHANGE
         self._content = Content()
         return held
 
     def _room(self, wanted: int) -> int:
         """Return for how many bytes there is room."""
-        if self._dropped:
-            return 0
         got = max(0, min(wanted, LONGEST_EXCHANGE - self._held))
         self._held += got
         self._hub.grow(got)
-        return 0 if self._dropped else got
+        return got
 
     def _add(self, text: Text, more: str | bytes) -> None:
-        """Keep more of a text, as far as there is room; once something was lost, the rest is too."""
-        if isinstance(more, str):
-            more = more.encode("utf-8", "surrogatepass")
-        got = self._room(min(len(more), LONGEST_TEXT - len(text.head))) if more and not text.lost else 0
-        text.head += more[:got]
-        text.lost += len(more) - got
+        """Keep more of a text without keys, as far as there is room; once something was lost, the rest is too."""
+        data = self._hide(more)
+        got = self._room(min(len(data), LONGEST_TEXT - len(text.head))) if data and not text.lost else 0
+        text.head += data[:got]
+        text.lost += len(data) - got
 
     def _whole(self, request: dict[str, Any]) -> Text:
         """Keep a whole request; a long one without its middle, as agents say what is new at the end."""
-        body = self._written(request)
-        got = self._room(min(len(body), LONGEST_TEXT))
-        if got == len(body):
-            return Text(bytearray(body))
-        return Text(bytearray(body[: got // 2]), body[len(body) - got // 2 :], len(body) - got // 2 * 2)
+        data = self._hide(encoded(request)) if request else b""
+        got = self._room(min(len(data), LONGEST_TEXT))
+        if got == len(data):
+            return Text(bytearray(data))
+        return Text(bytearray(data[: got // 2]), data[len(data) - got // 2 :], len(data) - got // 2 * 2)
 
-    def _written(self, value: Any) -> bytes:
-        """Return a JSON value as bytes without keys; nothing for one that is empty or nested too deeply."""
-        try:
-            return without_keys(encoded(value), self._hidden) if value else b""
-        except RecursionError:
-            return b""
-
-    def _safe(self, text: str) -> str:
+    def _hide(self, text: str | bytes) -> bytes:
         """Return a text without keys."""
-        return without_keys(text.encode("utf-8", "surrogatepass"), self._hidden).decode("utf-8", "surrogatepass")
+        data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+        return without_keys(data, self._hidden)
+
+    def _shortened(self, text: str, most: int) -> str:
+        """Return the beginning of a text without keys."""
+        return self._hide(text).decode("utf-8", "surrogatepass")[:most]
 
     def _changed(self) -> None:
         self.change = self._hub.tell()
@@ -292,8 +271,7 @@ class LiveExchange:
     def requested(self, body: bytes) -> None:
         """The client has sent its request."""
         request = _object_of(body)
-        model = request.get("model")
-        self._facts["model"] = model[:_MOST_NAME] if isinstance(model, str) else ""
+        self._facts["model"] = str(request.get("model", ""))[:_MOST_NAME]
         self._content.request = self._whole(request)
         self._changed()
 
@@ -303,37 +281,28 @@ class LiveExchange:
         self._exchange = exchange
         content.options = {"dialect": turn.dialect, "starts_in_reasoning": settings.starts_in_reasoning}
         content.options |= {"strict": settings.strict_calls, "also": settings.also}
-        if not exchange.plain:
-            self._add(content.tools, self._written([tool.model_dump() for tool in turn.tools]))
-        self._add(content.warnings, self._safe("\n".join(exchange.warnings)))
-        said = (
-            message.text.strip() or " ".join(result.text for result in message.results)
-            for message in reversed(turn.conversation.messages)
-        )
-        words = " ".join(self._safe(next(filter(None, said), "")).split())
+        if turn.tools:
+            self._add(content.tools, encoded([tool.model_dump() for tool in turn.tools]))
+        self._add(content.warnings, "\n".join(exchange.warnings))
+        said = turn.conversation.messages[-1:]
+        words = " ".join(part for message in said for part in (message.text, *(each.text for each in message.results)))
         self._facts |= {
-            "model": exchange.stats.model[:_MOST_NAME],
             "dialect": turn.dialect if turn.tools else "",
             "stream": exchange.streams,
             "plain": exchange.plain,
-            "words": words if len(words) <= _MOST_WORDS else f"{words[:_MOST_WORDS]}…",
+            "words": self._shortened(" ".join(words.split()), _MOST_WORDS),
         }
         self._changed()
 
     def asked(self, body: bytes | None) -> None:
         """The upstream is asked; None for a body that is passed on unread."""
-        before = self._attempt
         self._happened("ended")
-        attempt = Attempt()
+        self._content.attempts.append(Attempt())
         self._room(_SMALL)
-        is_first = not self._content.attempts
-        self._content.attempts.append(attempt)
         self._happened("asked")
-        attempt.prompt = self._whole(_object_of(body or b""))
-        # A reply was sent back, or the upstream refused a request that is now asked in another form.
-        if self._exchange is not None and not is_first and before.status < 400:
-            self._add(attempt.told, str(self._exchange.request["messages"][-1].get("content")))
-            self._add(attempt.continued, self._exchange.continued)
+        self._attempt.prompt = self._whole(_object_of(body or b""))
+        if self._exchange is not None:
+            self._add(self._attempt.continued, self._exchange.continued)
         self.state = "waiting"
         self._changed()
 
@@ -348,24 +317,17 @@ class LiveExchange:
         self.chunk({})
 
     def chunk(self, chunk: Mapping[str, Any]) -> None:
-        """The upstream says something: a chunk of its stream, or a whole completion."""
+        """The upstream says something: a chunk of its stream, or a whole completion. What is neither says nothing."""
         self._happened("first")
-        choices = chunk.get("choices")
-        for choice in choices if isinstance(choices, list) else ():
-            index = choice.get("index", 0) if isinstance(choice, dict) else None
-            if isinstance(index, int) and 0 <= index < _MOST_REPLIES:
-                self._take(self._attempt.reply(index), choice)
+        with suppress(AttributeError, TypeError):
+            for choice in chunk.get("choices") or ():
+                if 0 <= (index := choice.get("index", 0)) < _MOST_REPLIES:
+                    reply, delta = self._attempt.replies[index], choice.get("delta") or choice.get("message") or {}
+                    reply.finish = str(choice.get("finish_reason") or reply.finish)[:_MOST_NAME]
+                    self._add(reply.text, text_of(delta))
+                    self._add(reply.thoughts, reasoning_of(delta)[1] or details_of(delta))
         self.state = "writing"
         self._changed()
-
-    def _take(self, reply: Reply, choice: dict[str, Any]) -> None:
-        delta = choice.get("delta") or choice.get("message")
-        if isinstance(delta, dict):
-            self._add(reply.text, text_of(delta))
-            self._add(reply.thoughts, reasoning_of(delta)[1] or details_of(delta))
-            reply.has_calls = reply.has_calls or bool(calls_of(delta))
-        if isinstance(finish := choice.get("finish_reason"), str) and finish:
-            reply.finish = finish[:_MOST_NAME]
 
     def event(self, choice: int, event: Event) -> None:
         """The parser of one choice has said something."""
@@ -374,37 +336,34 @@ class LiveExchange:
             case CallStarted():
                 self._happened("first_call")
             case CallCompleted(call):
-                attempt.counts["made"] += 1
-                attempt.counts["repaired"] += bool(call.repairs)
-                self._codes.update(repair.code.value for repair in call.repairs)
-                self._called(choice, event, call.name)
+                attempt.counts.update(["made", *["repaired"] * bool(call.repairs)])
+                self._codes.update(repair.code for repair in call.repairs)
+                self._called(attempt.replies[choice], event, call.name)
             case CallFailed(error):
                 attempt.counts["rejected"] += 1
-                self._codes[error.code.value] += 1
+                self._codes.add(error.code)
                 self._last_error = f"{error.name or 'a call'}: {error.message}"
-                self._called(choice, event, error.name)
+                self._called(attempt.replies[choice], event, error.name or "")
             case Noticed(notice):
                 attempt.counts["unread"] += 1
-                self._codes[notice.code.value] += 1
+                self._codes.add(notice.code)
             case _:
                 return
         self._changed()
 
-    def _called(self, choice: int, event: CallCompleted | CallFailed, name: str | None) -> None:
+    def _called(self, reply: Reply, event: CallCompleted | CallFailed, name: str) -> None:
         """Note the name of a call, and keep one that the upstream told apart itself: it has no place in the text."""
         self._happened("first_call")
         if name and len(self._names) < _MOST_NAMES:
             self._names[name[:_MOST_NAME]] = None
-        reply = self._attempt.reply(choice)
         start, end = event.span
-        if self._exchange is not None and reply.has_calls and start == end:
-            turn = self._exchange.turn
-            for part in gather_parts([event]):
-                self._add(reply.calls, encoded(write_part(part, list(turn.tools), turn.dialect)) + b"\n")
+        size = len(repr(event)) if start == end else 0
+        if size and self._room(size) == size:
+            reply.calls.append(event)
 
     def fail(self, message: str, *, broke_off: bool = False) -> None:
         """Something went wrong, in the words that the client gets; `broke_off`: the upstream said no more."""
-        self._facts["message"] = self._safe(message)[:_MOST_MESSAGE]
+        self._facts["message"] = self._shortened(message, _MOST_MESSAGE)
         self._broke_off = broke_off
         self._changed()
 
@@ -412,8 +371,7 @@ class LiveExchange:
         """The client is sent a message of ASGI."""
         if message["type"] == "http.response.start":
             self._facts["status"] = message["status"]
-        elif body := message.get("body"):
-            self._add(self._content.sent, without_keys(body, self._hidden))
+        self._add(self._content.sent, message.get("body", b""))
 
     def end(self, outcome: str) -> None:
         """The exchange has ended, with an outcome as the log has it. A second end says nothing."""
@@ -421,29 +379,24 @@ class LiveExchange:
             return
         self._happened("ended")
         self._ended = time.perf_counter() - self._began
-        if self._exchange is not None and not self._facts["message"]:
-            self.fail(self._exchange.failure)
-        self._exchange = None
-        reasons = (reply.finish for reply in self._attempt.replies.values())
-        finish = next((reason for reason in reasons if our_reason(reason) in CUT_OFF), "")
-        self.state = self._final(outcome, finish)
-        if not self._facts["message"] and self.state in ("rejected", "cut"):
-            is_cut = self.state == "cut"
-            self.fail(f"the upstream ended the reply for the reason {finish!r}" if is_cut else self._last_error)
-        self._hidden = ()
-        self._changed()
+        self.state, message = self._final(outcome)
+        self.fail(message)
+        self._exchange, self._hidden = None, ()
 
-    def _final(self, outcome: str, finish: str) -> str:
-        attempt = self._attempt
+    def _final(self, outcome: str) -> tuple[str, str]:
+        """Return how the exchange ended, and what went wrong."""
+        attempt, message = self._attempt, self._facts["message"] or getattr(self._exchange, "failure", "")
+        reasons = (reply.finish for reply in attempt.replies.values())
+        finish = next((reason for reason in reasons if our_reason(reason) in CUT_OFF), "")
         if outcome in ("upstream_error", "timeout"):
-            return "cut" if self._broke_off and attempt.replies else "failed"
+            return "cut" if self._broke_off and attempt.replies else "failed", message
         if outcome not in ("ok", "call_unread", "call_failed"):
-            return outcome
+            return outcome, message
         if finish:
-            return "cut"
-        if outcome == "call_failed" or (attempt.counts["rejected"] and not self._facts["message"]):
-            return "rejected"
-        return "failed" if self._facts["message"] else "done"
+            return "cut", message or f"the upstream ended the reply for the reason {finish!r}"
+        if outcome == "call_failed" or (attempt.counts["rejected"] and not message):
+            return "rejected", message or self._last_error
+        return "failed" if message else "done", message
 
     # What is shown
 
@@ -458,9 +411,9 @@ class LiveExchange:
             "state": self.state,
             "attempts": len(attempts),
             "retries": max(0, sum(each.status < 400 for each in attempts) - 1),  # the others the upstream refused
-            "codes": dict(self._codes),
+            "codes": list(self._codes),
             "names": list(self._names),
-            **{name: totals[name] for name in COUNTS},
+            **totals,
         }
 
     def snapshot(self) -> tuple[dict[str, Any], Content]:

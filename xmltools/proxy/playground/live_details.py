@@ -13,15 +13,17 @@ from typing import Any
 
 from xmltools.errors import XMLToolsError
 from xmltools.parser import parse
+from xmltools.proxy.bridge import Refusal
 from xmltools.proxy.bridge.reply import join_continued
 from xmltools.proxy.playground.analyse import Analysis, Options
-from xmltools.proxy.playground.live import COUNTS, Attempt, Content, Reply, Text
+from xmltools.proxy.playground.live import Attempt, Content, Reply, Text
+from xmltools.proxy.playground.parts import fields_of, gather_parts, write_block
 from xmltools.tools import Tool
 
 _MESSAGES = 200
 """Messages of a request that are shown one by one: the last ones."""
-_SAID_BEFORE = ("system", "instructions")
-_SAID_IN = ("messages", "input")
+_SAID_IN = {"system": "system", "instructions": "system", "messages": "user", "input": "user"}
+"""The fields of requests that say something, in all APIs, and who says what is a text."""
 _UNSEEN = re.compile(r"[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ud800-\udfff\ufeff\ufffe\uffff]")
 
 
@@ -32,19 +34,18 @@ def describe(summary: dict[str, Any], content: Content) -> dict[str, Any]:
         **summary,
         "request": _request(content.request),
         "tools": _json([tool.model_dump() for tool in tools]) if tools else None,
-        "tools_lost": content.tools.lost > 0,
         "warnings": str(content.warnings),
         "options": content.options,
         "attempts_made": [
             {
                 **attempt.times,
-                **{name: attempt.counts[name] for name in COUNTS},
+                **attempt.counts,
                 "status": attempt.status,
-                "is_over": "ended" in attempt.times,
                 "prompt": _request(attempt.prompt),
-                "sent_back": attempt is not content.attempts[-1] and attempt.status < 400,  # else it was refused
-                "told": str(attempt.told),
-                "replies": [_reply(content, attempt, choice, tools) for choice in sorted(attempt.replies)],
+                "replies": [
+                    {"choice": choice, **_reply(content, attempt, reply, tools)}
+                    for choice, reply in sorted(attempt.replies.items())
+                ],
             }
             for attempt in content.attempts
         ],
@@ -67,7 +68,7 @@ def _text(text: Text) -> dict[str, Any]:
 def _request(body: Text) -> dict[str, Any]:
     """Return a request by its messages, its tools and its other fields; one that lost something as text."""
     if body.lost or not body.head:
-        return {"messages": [], "left_out": 0, "tools": None, "fields": "", "text": _text(body)}
+        return {"text": _text(body)}
     request = json.loads(body.head)  # it was written here, of an object
     messages = list(_messages(request))
     tools = request.pop("tools", None)
@@ -76,37 +77,24 @@ def _request(body: Text) -> dict[str, Any]:
         "left_out": max(0, len(messages) - _MESSAGES),
         "tools": {"count": len(tools), "text": _json(tools)} if isinstance(tools, list) and tools else None,
         "fields": _json(request) if request else "",
-        "text": None,
     }
 
 
 def _messages(request: dict[str, Any]) -> Iterator[dict[str, str]]:
-    """Take what was said out of a request, from the fields that the APIs have for it: who said it, and the text."""
-    for name in _SAID_BEFORE:
-        if said := request.pop(name, None):
-            yield {"role": "system", "text": _said(said)}
-    for name in _SAID_IN:
+    """Take out of a request what was said: who said it, and the text. What is no text is JSON."""
+    for name, role in _SAID_IN.items():
         said = request.pop(name, None) or []
-        for each in said if isinstance(said, list) else [{"role": "user", "content": said}]:
-            message = each if isinstance(each, dict) else {"content": [each]}
-            role = message.get("role") or message.get("type")
-            text = [_said(message["content"])] if message.get("content") else []
-            rest = {
-                key: value for key, value in message.items() if key not in ("role", "content") and value is not None
+        for each in said if isinstance(said, list) and role == "user" else [said] * bool(said):
+            rest = dict(each) if isinstance(each, dict) else {"role": role, "content": each}
+            content, kind = rest.pop("content", None) or [], rest.pop("type", "")
+            parts = content if isinstance(content, list) else [content]
+            text = [part.get("text", part) if isinstance(part, dict) else part for part in parts]
+            said_by = str(rest.pop("role", kind))
+            text += [rest] * bool(rest)
+            yield {
+                "role": said_by,
+                "text": "\n\n".join(part if isinstance(part, str) else _json(part) for part in text),
             }
-            text += [_json(rest)] if rest not in ({}, {"type": "message"}) else []
-            yield {"role": role if isinstance(role, str) else "", "text": "\n\n".join(text)}
-
-
-def _said(content: Any) -> str:
-    """Return content as text; parts of it that are no text as JSON."""
-    if isinstance(content, str):
-        return content
-    texts = []
-    for part in content if isinstance(content, list) else [content]:
-        text = part.get("text") if isinstance(part, dict) else part
-        texts.append(text if isinstance(text, str) else _json(part))
-    return "\n\n".join(texts)
 
 
 def _json(value: Any) -> str:
@@ -124,43 +112,38 @@ def _pretty(text: str) -> str:
 # Replies
 
 
-def _reply(content: Content, attempt: Attempt, choice: int, tools: list[Tool]) -> dict[str, Any]:
-    reply = attempt.replies[choice]
-    text = _text_of(attempt, reply)
-    is_whole = "ended" in attempt.times and not reply.text.lost
-    return {
-        "choice": choice,
+def _reply(content: Content, attempt: Attempt, reply: Reply, tools: list[Tool]) -> dict[str, Any]:
+    """Return a reply with its reading and its steps, as the playground shows them: so far, if there is more to come.
+    The only step is the whole text."""
+    text, options = _source(content, attempt, reply)
+    lost = reply.text.lost
+    dialect = content.options.get("dialect", "")
+    shown: dict[str, Any] = {
         "text": text,
-        "lost": reply.text.lost,
+        "lost": lost,
         "thoughts": _text(reply.thoughts),
-        "calls": [json.loads(call) for call in str(reply.calls).split("\n")[:-1]],  # the last line may be cut off
+        "calls": [write_block(part, tools, dialect) for part in gather_parts(reply.calls)],
         "finish": reply.finish,
         "continues": text != str(reply.text),
-        "savable": is_whole and bool(text and tools),
-        **_read(text, tools, _options(content, attempt), is_whole=is_whole),
+        "error": "",
     }
-
-
-def _text_of(attempt: Attempt, reply: Reply) -> str:
-    text = str(reply.text)
-    return join_continued(str(attempt.continued), text) if attempt.continued.head else text
-
-
-def _options(content: Content, attempt: Attempt) -> dict[str, Any]:
-    # What was cut off is continued where it was, in a call.
-    return content.options | ({"starts_in_reasoning": False} if attempt.continued.head else {})
-
-
-def _read(text: str, tools: list[Tool], options: dict[str, Any], *, is_whole: bool) -> dict[str, Any]:
-    """Return the reading of a reply and its steps, as the playground shows them: so far, if there is more to come.
-    The only step is the whole text."""
     if not tools:
-        return {"error": "Without tools nothing is read in a reply."}
-    analysis = Analysis(text, tools, Options(**options), size=max(1, len(text)), is_whole=is_whole)
+        why = "The tools are too long to be kept: calls are counted, but not shown."
+        return shown | {"error": why if content.tools.lost else "Without tools nothing is read in a reply."}
+    is_whole = "ended" in attempt.times and not lost
+    analysis = Analysis(text, tools, Options(**options), max(1, len(text)), is_whole)
     try:
-        return {"error": "", "reading": analysis.reading(), "steps": analysis.steps()}
+        return shown | {"reading": analysis.reading(), "steps": analysis.steps()}
     except XMLToolsError as error:
-        return {"error": str(error)}
+        return shown | {"error": str(error)}
+
+
+def _source(content: Content, attempt: Attempt, reply: Reply) -> tuple[str, dict[str, Any]]:
+    """Return the text of a reply, with the beginning of a call that it continues, and the options to read it with."""
+    text = str(reply.text)
+    if not attempt.continued.head:
+        return text, content.options
+    return join_continued(str(attempt.continued), text), content.options | {"starts_in_reasoning": False}
 
 
 # The corpus
@@ -169,15 +152,16 @@ def _read(text: str, tools: list[Tool], options: dict[str, Any], *, is_whole: bo
 def corpus_case(summary: dict[str, Any], content: Content, number: int, choice: int) -> tuple[str, bytes]:
     """Return the name of a file and what it holds: the reply as a case in the form of `tests/corpus`.
 
-    What is expected is what the parser read, which whoever keeps the case is asked to check. Raises XMLToolsError for
+    What is expected is what the parser read, which whoever keeps the case is asked to check. Raises Refusal for
     a reply that is not kept whole, has not ended, or was asked for without tools.
     """
     tools = _tools_of(content)
     attempt = content.attempts[number] if 0 <= number < len(content.attempts) else Attempt()
     reply = attempt.replies.get(choice)
     if reply is None or not tools or "ended" not in attempt.times or reply.text.lost:
-        raise XMLToolsError("only a reply that has ended, is kept whole and was given tools makes a case")
-    text, options = _text_of(attempt, reply), _options(content, attempt)
+        raise Refusal("only a reply that has ended, is kept whole and was given tools makes a case", status=404)
+    text, options = _source(content, attempt, reply)
+    read = parse(text, tools, **options)
     id = "-".join(re.findall("[a-z0-9]+", f"live {summary['id']} {number + 1} {choice + 1}".lower()))
     case = {
         "id": id,
@@ -186,29 +170,17 @@ def corpus_case(summary: dict[str, Any], content: Content, number: int, choice: 
         "text": text,
         "tools": [tool.model_dump() for tool in tools],
         "options": {name: value for name, value in options.items() if value not in (False, None, "forge")},
-        "expect": _expectation(text, tools, options),
+        "expect": {
+            **fields_of(read, "text", "reasoning"),
+            "calls": [
+                fields_of(call, "server", "name", "arguments", "clean", "span")
+                | {"repairs": [repair.code for repair in call.repairs]}
+                | ({"legacy_json": True} if call.legacy_json else {})
+                for call in read.calls
+            ],
+            "errors": [fields_of(error, "code", "span") for error in read.errors],
+            **({"unclosed_reasoning": True} if read.unclosed_reasoning else {}),
+        },
     }
     written = _UNSEEN.sub(lambda sign: f"\\u{ord(sign[0]):04x}", _json([case]))
     return f"99-{id}.json", f"{written}\n".encode()
-
-
-def _expectation(text: str, tools: list[Tool], options: dict[str, Any]) -> dict[str, Any]:
-    reply = parse(text, tools, **options)
-    calls = [
-        {
-            "server": call.server,
-            "name": call.name,
-            "arguments": call.arguments,
-            "repairs": [repair.code for repair in call.repairs],
-            "clean": call.clean,
-            "span": call.span,
-            **({"legacy_json": True} if call.legacy_json else {}),
-        }
-        for call in reply.calls
-    ]
-    errors = [
-        {"code": error.code, "span": error.span, **({} if error.name is None else {"name": error.name})}
-        for error in reply.errors
-    ]
-    unclosed = {"unclosed_reasoning": True} if reply.unclosed_reasoning else {}
-    return {"text": reply.text, "reasoning": reply.reasoning, "calls": calls, "errors": errors, **unclosed}

@@ -1,22 +1,24 @@
-"""A parsed text for the eye: its parts, spans that tile the source, and marks where something was repaired or wrong."""
+"""A parsed text for the eye: its calls and errors, spans that tile the source, and marks where something was repaired,
+wrong, or worth a notice."""
 
 from __future__ import annotations
 
 import json
 import re
-from bisect import bisect_right
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import islice, pairwise
+from dataclasses import dataclass
+from itertools import chain, islice, pairwise
 from typing import Any
 
 from xmltools.dialects import Dialect
 from xmltools.errors import CallError, Notice
 from xmltools.models import ToolCall
-from xmltools.models.events import CallCompleted, CallFailed, Event, ReasoningDelta, Skipped, TextDelta
+from xmltools.models.events import CallCompleted, CallFailed, ReasoningDelta, Skipped, TextDelta
 from xmltools.render import render_retry
 from xmltools.syntax.lines import Lines
 from xmltools.tools import Tool
+from xmltools.tools.schema.equality import place_in_words
 
 MARKS = 2_000
 """Marks that a page gets at most. It gets the number of a call's repairs all the same."""
@@ -27,121 +29,119 @@ _PATH = 300  # characters of a path: more lose their middle
 _TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null", list: "array"}
 # How much of the source a mark covers: a tag, an entity, the bounds of CDATA, or a word.
 _TOKEN = re.compile(r"<!\[CDATA\[|\]\]>|</?[^<>\n]{0,80}>?|&#?\w{0,32};?|[\w.+-]{1,40}|.", re.DOTALL)
-_KINDS = {TextDelta: "text", ReasoningDelta: "reasoning", Skipped: "skipped"}
+KINDS = {
+    TextDelta: "text",
+    ReasoningDelta: "reasoning",
+    Skipped: "skipped",
+    CallCompleted: "call",
+    CallFailed: "error",
+}
+"""Kinds of parts, by the events that tell of them."""
 
 
 @dataclass(slots=True)
 class Part:
-    """A stretch of the source of one kind, and what was read in it."""
+    """A stretch of the source of one kind, and the call, or the error, that it is."""
 
     kind: str
     start: int
     end: int
-    texts: list[str] = field(default_factory=list)
-    outcome: ToolCall | CallError | None = None
+    found: ToolCall | CallError | None
 
 
-def gather_parts(events: Iterable[Event]) -> list[Part]:
+def gather_parts(events: Iterable[Any]) -> list[Part]:
     """Fold events into parts, which tile the source: adjacent deltas of one kind are one part."""
     parts: list[Part] = []
     for event in events:
-        match event:
-            case TextDelta() | ReasoningDelta() | Skipped():
-                kind = _KINDS[type(event)]
-                if not parts or parts[-1].kind != kind:
-                    parts.append(Part(kind, *event.span))
-                parts[-1].end = event.span[1]
-                parts[-1].texts.append(getattr(event, "text", ""))
-            case CallCompleted(call):
-                parts.append(Part("call", *event.span, outcome=call))
-            case CallFailed(error):
-                parts.append(Part("error", *event.span, outcome=error))
+        kind = KINDS.get(type(event))
+        if kind is None:
+            continue
+        start, end = event.span
+        found = getattr(event, "call", None) or getattr(event, "error", None)
+        if found is None and parts and parts[-1].kind == kind:
+            parts[-1].end = end
+        else:
+            parts.append(Part(kind, start, end, found))
     return parts
 
 
 def write_reading(
     text: str, parts: list[Part], notices: Sequence[Notice], tools: list[Tool], dialect: Dialect
 ) -> dict[str, Any]:
-    """Return parts, marks, spans and notices as JSON values. A span names its part, and the marks that begin at its
-    start; a mark of a notice has its number. Takes the dialect in which the model is told what was wrong."""
-    marks = list(islice(_marks(parts, notices), MARKS))
+    """Return blocks (calls and errors), marks and spans as JSON values. A mark of a repair or an error has the number
+    of its block; a span has the numbers of the marks that begin at its start. Takes the dialect in which the model is
+    told what was wrong."""
+    blocks = [part for part in parts if part.found is not None]
+    notes = (
+        fields_of(each, "code", "message", "name", "span")
+        | {"kind": "notice", "offset": each.span[0], "retry": render_retry(each, tools, dialect=dialect)}
+        for each in notices
+    )
+    marks = list(islice(chain(notes, _marks(blocks)), MARKS))
     lines = Lines(text)
     for mark in marks:
-        mark["hint"] = mark["code"].hint
         mark["line"], mark["column"] = lines.locate(mark["offset"])
     return {
-        "parts": [write_part(part, tools, dialect) for part in parts],
+        "blocks": [write_block(block, tools, dialect) for block in blocks],
         "marks": marks,
-        "spans": list(_spans(text, parts, marks)),
-        "notices": [
-            _fields(notice, "code", "message", "name", "span") | _retry(notice, tools, dialect) for notice in notices
-        ],
+        "spans": list(_spans(text, parts, blocks, marks)),
     }
 
 
-def _marks(parts: list[Part], notices: Sequence[Notice]) -> Iterator[dict[str, Any]]:
-    for number, part in enumerate(parts):
-        found = part.outcome
-        kind, offences = ("repair", found.repairs) if isinstance(found, ToolCall) else ("error", (found,))
-        for each in offences:
+def _marks(blocks: list[Part]) -> Iterator[dict[str, Any]]:
+    for number, block in enumerate(blocks):
+        found = block.found
+        for each in found.repairs if isinstance(found, ToolCall) else (found,):
             if each is not None and each.offset is not None:
-                yield {"part": number, "kind": kind, **_fields(each, "code", "message", "offset")}
-    starts = [part.start for part in parts]
-    for place, notice in enumerate(notices):
-        offset = notice.span[0]
-        number = bisect_right(starts, offset) - 1
-        if number >= 0 and offset < parts[number].end:
-            fields = _fields(notice, "code", "message") | {"offset": offset, "notice": place}
-            yield {"part": number, "kind": "notice", **fields}
+                kind = "repair" if block.kind == "call" else "error"
+                more = {"block": number, "kind": kind, "hint": each.code.hint}
+                yield fields_of(each, "code", "message", "offset") | more
 
 
-def _spans(text: str, parts: list[Part], marks: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    places: list[dict[int, list[int]]] = [{} for _ in parts]
+def _spans(text: str, parts: list[Part], blocks: list[Part], marks: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    noted: dict[int, list[int]] = {}
     for number, mark in enumerate(marks):
-        part = parts[mark["part"]]
-        # What is missing at the end is marked at the last character.
-        places[mark["part"]].setdefault(max(min(mark["offset"], part.end - 1), part.start), []).append(number)
-    for number, part in enumerate(parts):
-        noted = places[number]
-        cuts = {part.start, part.end, *noted}
+        place = mark["offset"]
+        if "block" in mark:  # what is missing at the end is marked at the last character
+            block = blocks[mark["block"]]
+            place = max(min(place, block.end - 1), block.start)
+        noted.setdefault(place, []).append(number)
+    places = sorted(noted)
+    for part in parts:
+        inside = places[bisect_left(places, part.start) : bisect_left(places, part.end)]
+        cuts = {part.start, part.end, *inside}
         # A mark covers one token, or less if the next mark begins in it.
-        for place, limit in pairwise([*sorted(noted), part.end]):
+        for place, limit in pairwise([*inside, part.end]):
             if token := _TOKEN.match(text, place, limit):
                 cuts.add(token.end())
         for start, end in pairwise(sorted(cuts)):
-            yield {"part": number, "kind": part.kind, "start": start, "end": end, "marks": noted.get(start, [])}
+            yield {"kind": part.kind, "start": start, "end": end, "marks": noted.get(start, [])}
 
 
-def write_part(part: Part, tools: list[Tool], dialect: Dialect | str) -> dict[str, Any]:
-    """Return a part as JSON values. Takes the tools, and the dialect in which the model is told what was wrong."""
-    written: dict[str, Any] = {"kind": part.kind, "span": [part.start, part.end]}
-    found = part.outcome
-    if found is None:
-        return written | {"text": "".join(part.texts)}
-    written |= _fields(found, "name", "server") | {"arguments": write_rows(found.arguments)}
+def write_block(block: Part, tools: list[Tool], dialect: Dialect | str) -> dict[str, Any]:
+    """Return a call or an error as JSON values. Takes the tools, and the dialect in which the model is told what was
+    wrong."""
+    found = block.found
+    assert found is not None
+    written = {"kind": block.kind, **fields_of(found, "name", "server"), "arguments": write_rows(found.arguments)}
     if isinstance(found, ToolCall):
         return written | {"repairs": len(found.repairs)}
-    return written | _fields(found, "code", "message", "hint") | _retry(found, tools, dialect)
+    return (
+        written | fields_of(found, "code", "message", "hint") | {"retry": render_retry(found, tools, dialect=dialect)}
+    )
 
 
-def _retry(found: CallError | Notice, tools: list[Tool], dialect: Dialect | str) -> dict[str, Any]:
-    return {"retry": render_retry(found, tools, dialect=dialect)}
-
-
-def _fields(source: object, *names: str) -> dict[str, Any]:
+def fields_of(source: object, *names: str) -> dict[str, Any]:
+    """Return attributes as JSON values, by their names."""
     return {name: getattr(source, name) for name in names}
 
 
 # Values as rows of text: a reader of JSON in a browser would lose digits of large numbers, and `5.0`
 
 
-def write_path(path: Iterable[str | int]) -> str:
-    """Return a path as a person would write it; a long one without its middle.
-
-    >>> write_path(("files", 0, "name"))
-    'files[0].name'
-    """
-    written = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".")
+def write_path(path: tuple[str | int, ...]) -> str:
+    """Return a path as a person would write it; a long one without its middle."""
+    written = place_in_words(path)
     return written if len(written) <= _PATH else f"{written[: _PATH // 2]}…{written[-_PATH // 2 :]}"
 
 

@@ -54,13 +54,13 @@ export function forgetExchange(target) {
 
 export function showExchange(target, exchange) {
   const { request, attempts_made: attempts, sent: answer, seconds, ...rest } = exchange;
-  const { attempts: many, open, status } = exchange;
+  const { open, status } = exchange;
   if (!shown.sections.size) target.replaceChildren();
   const focused = document.activeElement?.id;
   place(target, "head", [rest, open || seconds], () => head(exchange));
   place(target, "request", request, () => asked(request));
   for (const [number, attempt] of attempts.entries()) {
-    place(target, `attempt-${number}`, [attempt, many, open], () => attemptSection(exchange, attempt, number));
+    place(target, `attempt-${number}`, [attempt, attempts.length, open], () => attemptSection(exchange, number));
   }
   target.append(place(target, "sent", [answer, status], () => sent(answer, status))); // behind new attempts
   if (focused && document.activeElement?.id !== focused) byId(focused)?.focus({ preventScroll: true });
@@ -86,8 +86,9 @@ const isAtEnd = ({ scrollTop, scrollHeight, clientHeight }) => scrollTop + clien
 
 // A part that can be folded. What it holds is made when it is first unfolded.
 function folded(key, title, facts, make, isOpen = false) {
-  const summary = el("summary", { id: `fold-${key}` }, typeof title === "string" ? el("strong", {}, title) : title);
-  summary.append(...facts.filter(Boolean).flatMap((fact) => [" ", dim(visible(fact))]));
+  const name = typeof title === "string" ? el("strong", {}, title) : title;
+  const known = facts.filter(Boolean).map((fact) => [" ", dim(visible(fact))]);
+  const summary = el("summary", { id: `fold-${key}` }, name, known);
   const box = el("details", { open: shown.open.get(key) ?? isOpen }, summary);
   const fill = () => {
     if (box.open && box.children.length === 1) box.append(...make().filter(Boolean));
@@ -119,8 +120,7 @@ function head(exchange) {
     "Client got": status ? `status ${status}` : "nothing yet",
   });
   const plain = "This request has no tools: it was passed on as it came, and nothing was read in the reply.";
-  const lost = "The tools are too long to be kept: calls are counted, but the reply is shown as text.";
-  const remarks = [exchange.plain && plain, exchange.tools_lost && lost, ...exchange.warnings.split("\n")];
+  const remarks = [exchange.plain && plain, ...exchange.warnings.split("\n")];
   const title = el("h2", {}, visible(model || "No model named"));
   return panel(
     "summary",
@@ -154,12 +154,12 @@ function requestParts(key, { text, messages, left_out: leftOut, tools, fields })
   ];
 }
 
-const messagesIn = ({ text, messages, left_out: leftOut }) => !text && count(messages.length + leftOut, "message");
-
-function asked(request) {
-  const title = el("h3", {}, "What the client asked");
-  return panel("fold", folded("request", title, [messagesIn(request)], () => requestParts("request", request)));
+function requestFold(key, title, request) {
+  const many = request.text ? "" : count(request.messages.length + request.left_out, "message");
+  return folded(key, title, [many], () => requestParts(key, request));
 }
+
+const asked = (request) => panel("fold", requestFold("request", el("h3", {}, "What the client asked"), request));
 
 function sent({ head: start, lost }, status) {
   const facts = [status ? `status ${status}, ${size(start)}` : "nothing"];
@@ -171,66 +171,71 @@ function sent({ head: start, lost }, status) {
 
 const TIMES = { answered: "answered", first: "first byte", first_call: "first call", ended: "over" };
 
-function attemptSection(exchange, attempt, number) {
-  const { asked: start, status, prompt, told, replies } = attempt;
-  const title = exchange.attempts > 1 ? `Attempt ${number + 1} of ${exchange.attempts}` : "The model";
+function attemptSection(exchange, number) {
+  const { [number - 1]: before, [number]: attempt, length: many } = exchange.attempts_made;
+  const { asked: start, status, prompt, replies } = attempt;
+  const title = many > 1 ? `Attempt ${number + 1} of ${many}` : "The model";
   const times = Object.entries(TIMES).filter(([name]) => attempt[name] !== undefined);
   const after = times.map(([name, word]) => `${word} after ${duration(attempt[name] - start)}`);
   const state = badges(
     ...badgesOf(attempt),
     status > 0 && badge(status < 300 ? "" : "error", `upstream ${status}`),
-    attempt.sent_back && badge("repair", "sent back to the model"),
+    number < many - 1 && status < 400 && badge("repair", "sent back to the model"),
   );
-  const parts = () => requestParts(`prompt-${number}`, prompt);
+  // What the upstream refused is asked again in another form, and the model is told nothing.
+  const told = before?.status < 400 && prompt.messages?.at(-1)?.text;
   return panel(
     "attempt",
     el("div", { class: "title" }, el("h3", {}, title), state),
     el("p", { class: "dim" }, after.length ? `${after.join(", ")}.` : "No answer yet."),
     told && [label("What the model was told"), listing(told, "What the model was told")],
-    folded(`prompt-${number}`, "Prompt as sent to the upstream", [messagesIn(prompt)], parts),
-    replies.flatMap((reply) => replyParts(exchange, reply, number, replies.length > 1)),
+    requestFold(`prompt-${number}`, "Prompt as sent to the upstream", prompt),
+    replies.flatMap((reply) => replyParts(exchange, reply, number)),
     !replies.length && empty(missing(exchange, attempt)),
   );
 }
 
-function missing({ plain }, { is_over: isOver, status }) {
+function missing({ plain }, { ended, status }) {
   if (status >= 400) return `The upstream refused the request with status ${status}.`;
   if (plain) return "The reply was passed on as it came; it stands below, as the client got it.";
-  return isOver ? "The model wrote nothing." : "The model has written nothing yet.";
+  return ended ? "The model wrote nothing." : "The model has written nothing yet.";
 }
 
-function replyParts(exchange, reply, attempt, isOneOfMany) {
-  const { text, thoughts, calls, choice, finish } = reply;
+function replyParts(exchange, reply, attempt) {
+  const { text, thoughts, calls, choice, finish, error } = reply;
+  const { replies, ended } = exchange.attempts_made[attempt];
+  const isWhole = ended && !reply.lost;
+  const key = `${attempt}-${choice}`;
   const title = "Reasoning that the upstream told apart";
   const thought = () => [listing(thoughts.head, "Reasoning"), lostNote(thoughts.lost, "of it")];
   const native = calls.length > 0 && [label("Calls that the upstream told apart"), ...showNative(calls)];
-  const raw = [
-    label(`Raw reply: ${size(text)}${finish ? `, ended with “${visible(finish)}”` : ""}`),
-    reply.continues && remark("This reply continues the call that was cut off before: both are shown joined."),
-    reply.error ? [remark(reply.error), listing(text, "Raw reply")] : [],
-  ];
-  const key = `${attempt}-${choice}`;
   const name = "The raw reply, coloured by what was read";
   const box = el("pre", { class: "source", id: `raw-${key}`, tabindex: "0", role: "region", "aria-label": name });
   const result = el("div", { class: "parts" });
-  if (text && !reply.error) {
+  if (text && !error) {
     const view = new Reading(box, result, `${key}-`);
     view.take(text, reply);
     // A reply that goes on is shown at its end, one that is over at the first thing that was wrong.
-    view.show(reply.savable ? 2 : 1, exchange.open ? undefined : reply.reading.marks[0]?.offset ?? 0);
+    view.show(isWhole ? 2 : 1, exchange.open ? undefined : reply.reading.marks[0]?.offset ?? 0);
   }
+  const raw = [
+    label(`Raw reply: ${size(text)}${finish ? `, ended with “${visible(finish)}”` : ""}`),
+    reply.continues && remark("This reply continues the call that was cut off before: both are shown joined."),
+    error ? [remark(error), listing(text, "Raw reply")] : box,
+    lostNote(reply.lost, "of the reply"),
+    actions(exchange, reply, attempt, isWhole && !error),
+  ];
   return [
-    isOneOfMany && el("h4", {}, `Choice ${choice + 1}`),
+    replies.length > 1 && el("h4", {}, `Choice ${choice + 1}`),
     thoughts.head && folded(`thoughts-${key}`, title, [size(thoughts.head)], thought),
-    ...(text ? [...raw, !reply.error && box, lostNote(reply.lost, "of the reply")] : []),
-    text && actions(exchange, reply, attempt),
+    ...(text ? raw : []),
     result,
     native && el("div", { class: "parts" }, native),
   ];
 }
 
 // The text goes by way of the browser's memory for this tab: it stands in no address, and reaches no server's log.
-function actions({ number, tools, options }, { text, choice, savable }, attempt) {
+function actions({ number, tools, options }, { text, choice }, attempt, isCase) {
   const open = el("button", { type: "button", class: "quiet", id: `open-${attempt}-${choice}` }, "Open in playground");
   open.addEventListener("click", () => {
     if (keep("xmltools-open", JSON.stringify({ text, tools: tools ?? "", options }))) location.href = "playground";
@@ -239,5 +244,5 @@ function actions({ number, tools, options }, { text, choice, savable }, attempt)
   const href = `live/case?number=${number}&attempt=${attempt}&choice=${choice}`;
   const link = { class: "button quiet", id: `save-${attempt}-${choice}`, href, download: true };
   const why = dim("Only a reply that is over, whole and was given tools can be saved as a case.");
-  return el("p", { class: "actions" }, open, savable ? el("a", link, "Save as corpus case") : why);
+  return el("p", { class: "actions" }, open, isCase ? el("a", link, "Save as corpus case") : why);
 }

@@ -7,18 +7,18 @@ const RETRY = 5000; // milliseconds until a refused connection is tried again
 const REST = 300; // at least, between two looks at the chosen exchange
 
 // `known`: the exchanges by number, with their rows; those up to `cleared` are hidden.
-const page = { known: new Map(), cleared: 0, server: "", paused: false, waiting: new Map(), chosen: 0, looking: null };
+const page = { known: new Map(), cleared: 0, server: "", chosen: 0, looking: null };
 
 // The list
 
 function isWanted(exchange) {
-  const { number, open, state, message, repaired, rejected, unread, names, codes } = exchange;
-  const isTrouble = repaired + rejected + unread > 0 || message || STATES[state][1] === "error";
+  const { number, open, state, message, names, codes } = exchange;
+  const isTrouble = codes.length > 0 || message || STATES[state][1] === "error";
   const wanted = byId("state").value;
   if (number <= page.cleared || (byId("trouble").checked && !isTrouble)) return false;
   if (wanted && wanted !== (open ? "open" : state)) return false;
   const { id, model, api, route, dialect, words } = exchange;
-  const said = [id, model, api, route, dialect, message, words, STATES[state][0], ...names, ...Object.keys(codes)];
+  const said = [id, model, api, route, dialect, message, words, STATES[state][0], ...names, ...codes];
   const text = said.join("\n").toLowerCase();
   return byId("find").value.toLowerCase().split(/\s+/).every((word) => text.includes(word));
 }
@@ -78,30 +78,11 @@ function greet({ server }) {
   if (page.server && page.server !== server) {
     for (const number of page.known.keys()) remove(number);
     page.cleared = 0;
-    page.waiting.clear();
     filter();
     notice(`The server was restarted (${new Date().toLocaleTimeString()}): what it had kept is gone.`);
     leave();
   }
   page.server = server;
-}
-
-function receive({ data }) {
-  const message = JSON.parse(data);
-  if (message.type === "hello") greet(message);
-  else if (!page.paused) take(message);
-  else {
-    page.waiting.set(message.number, message); // only the latest of each counts
-    byId("pause").textContent = `Go on (${page.waiting.size})`;
-  }
-}
-
-function pause() {
-  page.paused = !page.paused;
-  byId("pause").setAttribute("aria-pressed", String(page.paused));
-  byId("pause").textContent = page.paused ? "Go on" : "Pause";
-  for (const message of page.waiting.values()) take(message);
-  page.waiting.clear();
 }
 
 function clear() {
@@ -117,14 +98,28 @@ function showConnection(text, kind) {
 
 function connect() {
   const stream = new EventSource("live/events");
+  page.stream = stream;
   stream.addEventListener("open", () => showConnection("Connected", "clean"));
-  stream.addEventListener("message", receive);
+  stream.addEventListener("message", ({ data }) => {
+    const message = JSON.parse(data);
+    (message.type === "hello" ? greet : take)(message);
+  });
   stream.addEventListener("error", () => {
     const isRefused = stream.readyState === EventSource.CLOSED;
     const why = isRefused ? "Refused: too many pages, or this host name is not allowed" : "Not connected";
     showConnection(`${why}; trying again`, "error");
-    if (isRefused) setTimeout(connect, RETRY);
+    if (isRefused) page.retry = setTimeout(connect, RETRY);
   });
+}
+
+// What happens meanwhile is heard when the page connects again.
+function pause({ target: button }) {
+  const isPaused = button.textContent === "Pause";
+  button.textContent = isPaused ? "Go on" : "Pause";
+  clearTimeout(page.retry);
+  page.stream.close();
+  if (isPaused) showConnection("Paused", "held");
+  else connect();
 }
 
 // The chosen exchange
@@ -186,18 +181,16 @@ async function look(then = () => {}) {
   }, Math.max(REST, 3 * (performance.now() - began)));
 }
 
-export function startLive() {
-  const ends = Object.entries(STATES).slice(2);
-  byId("state").append(...ends.map(([state, [words]]) => el("option", { value: state }, words)));
-  for (const id of ["find", "state", "trouble"]) byId(id).addEventListener("input", filter);
-  byId("pause").addEventListener("click", pause);
-  byId("clear").addEventListener("click", clear);
-  addEventListener("hashchange", choose);
-  setInterval(() => {
-    for (const exchange of page.known.values()) {
-      if (exchange.open) exchange.row.querySelector(".elapsed").textContent = elapsed(exchange);
-    }
-  }, 1000);
-  choose();
-  connect();
-}
+const ends = Object.entries(STATES).slice(2);
+byId("state").append(...ends.map(([state, [words]]) => el("option", { value: state }, words)));
+for (const id of ["find", "state", "trouble"]) byId(id).addEventListener("input", filter);
+byId("pause").addEventListener("click", pause);
+byId("clear").addEventListener("click", clear);
+addEventListener("hashchange", choose);
+setInterval(() => {
+  for (const exchange of page.known.values()) {
+    if (exchange.open) exchange.row.querySelector(".elapsed").textContent = elapsed(exchange);
+  }
+}, 1000);
+choose();
+connect();

@@ -1,6 +1,6 @@
 // What was read: text, reasoning, calls and errors in their order, up to a step of the stream.
 
-import { badge, count, el, empty, listing, remark, shortened, visible } from "./dom.js";
+import { badge, count, dim, el, empty, listing, remark, shortened, visible } from "./dom.js";
 
 const ROWS = 1000; // values of a call, and events
 const PARTS = 200; // texts, calls and errors
@@ -50,33 +50,22 @@ function note(reading, mark, number) {
   return el("li", attributes, what, el("p", { class: "hint" }, mark.hint));
 }
 
-function call(reading, part) {
-  const number = reading.parts.indexOf(part);
-  const notes = reading.marks.map((mark, at) => mark.part === number && note(reading, mark, at)).filter(Boolean);
-  const rest = part.repairs - notes.length;
+function call(reading, { name, server, arguments: values, repairs }, marks) {
+  const notes = marks.map((number) => note(reading, reading.marks[number], number));
+  const rest = repairs - notes.length;
   if (rest > 0) notes.push(el("li", {}, `${count(rest, "further repair")} not shown.`));
-  const state = part.repairs ? badge("repair", count(part.repairs, "repair")) : badge("clean", "clean");
-  const server = el("span", { class: "dim" }, `on ${visible(part.server)}`);
-  const values = table(part.arguments, `Arguments of ${part.name}`);
-  const list = notes.length > 0 && el("ul", { class: "notes" }, notes);
-  return article("call", part.name, "Call", [server, state], values, list);
+  const state = repairs ? badge("repair", count(repairs, "repair")) : badge("clean", "clean");
+  const body = [table(values, `Arguments of ${name}`), notes.length > 0 && el("ul", { class: "notes" }, notes)];
+  return article("call", name, "Call", [dim(`on ${visible(server)}`), state], ...body);
 }
 
 // An error, or a notice, whose mark has a number: what was wrong, and what to tell the model.
-function wrong(reading, found, kind, number, ...more) {
+function wrong(reading, { kind, name, code, message, retry }, number, ...more) {
   const id = number >= 0 ? `note-${reading.prefix}${number}` : null;
-  const what = el("p", { id, tabindex: "-1" }, visible(found.message), place(reading, number));
+  const what = el("p", { id, tabindex: "-1" }, visible(message), place(reading, number));
   const summary = el("summary", {}, "What to send back to the model");
-  const retry = el("details", { open: kind === "error" }, summary, listing(found.retry, "Retry message"));
-  const state = badge(kind === "error" ? "error" : "repair", found.code);
-  return article(kind, found.name, kind, [state], what, ...more, retry);
-}
-
-function failure(reading, part) {
-  const at = reading.parts.indexOf(part);
-  const number = reading.marks.findIndex((mark) => mark.part === at);
-  const read = part.arguments.length && table(part.arguments, "Arguments that were read before the error");
-  return wrong(reading, part, "error", number, el("p", { class: "hint" }, visible(part.hint)), read);
+  const told = el("details", { open: kind === "error" }, summary, listing(retry, "Retry message"));
+  return article(kind, name, kind, [badge(kind === "error" ? "error" : "repair", code)], what, ...more, told);
 }
 
 function unfinished({ name, arguments: known }) {
@@ -85,20 +74,23 @@ function unfinished({ name, arguments: known }) {
   return article("call open", name, "Call", [badge("held", "still being written")], body);
 }
 
-const isBlock = ({ kind }) => kind === "call" || kind === "error";
-const block = (reading, part) => (part.kind === "call" ? call(reading, part) : failure(reading, part));
+function block(reading, found, number) {
+  const marks = [...reading.marks.keys()].filter((at) => reading.marks[at].block === number);
+  if (found.kind === "call") return call(reading, found, marks);
+  const values = found.arguments.length && table(found.arguments, "Arguments that were read before the error");
+  return wrong(reading, found, marks[0], el("p", { class: "hint" }, visible(found.hint)), values);
+}
 
 export function showParts(target, reading, state) {
-  const blocks = reading.parts.filter(isBlock);
-  const make = (part) => (part.block === undefined ? said(part) : block(reading, blocks[part.block]));
+  const make = (part) => ("block" in part ? block(reading, reading.blocks[part.block], part.block) : said(part));
   const rest = state.parts.length - PARTS;
   const shown = state.parts.slice(0, rest > 0 ? PARTS / 2 : PARTS).map(make);
   if (rest > 0) {
     shown.push(remark(`${count(rest, "part")} in the middle not shown.`), ...state.parts.slice(-PARTS / 2).map(make));
   }
-  for (const [number, notice] of reading.notices.entries()) {
-    if (!state.ended && notice.span[1] > state.covered) continue;
-    shown.push(wrong(reading, notice, "notice", reading.marks.findIndex((mark) => mark.notice === number)));
+  for (const [number, mark] of reading.marks.entries()) {
+    const isSaid = mark.kind === "notice" && (state.ended || mark.span[1] <= state.covered);
+    if (isSaid) shown.push(wrong(reading, mark, number));
   }
   if (state.open) shown.push(unfinished(state.open));
   if (state.ended && reading.unclosed_reasoning) shown.push(remark("The reply ended inside reasoning."));
@@ -106,7 +98,7 @@ export function showParts(target, reading, state) {
 }
 
 // Calls that an upstream told apart itself, and that have no place in its text.
-export const showNative = (parts) => parts.map((part) => block({ parts, marks: [], prefix: "" }, part));
+export const showNative = (blocks) => blocks.map((found) => block({ marks: [], prefix: "" }, found));
 
 function detail({ path, text, name, id, span }) {
   if (path !== undefined) return `${path} = ${text}`;

@@ -9,70 +9,55 @@ const LONG_PAUSE = 1000; // the same for a text that takes long
 const LONG = 200_000; // characters from which on it does
 const TOO_LONG = 1 << 20; // characters that no request can have
 const SOON = 650; // milliseconds after which an answer that is not there is spoken of
-const FLAGS = ["strict", "starts_in_reasoning", "bracket_reasoning"];
-const CUTS = "Cuts the stream elsewhere and compares: nothing may change.";
 
-const page = { view: null, dialects: [], examples: [], tools: {}, tried: 0, isPlaying: false, call: null };
+const page = { dialects: [], examples: [], tools: {}, isPlaying: false, call: null };
+const view = new Reading(byId("source"), byId("result"));
+const options = [...document.querySelectorAll("main [name]")];
 
 // What is shown is older than the fields: it is dimmed, after a moment with a word, until the answer is there.
 function outdate() {
-  document.body.classList.add("stale");
-  setBusy(true);
   const size = byId("text").value.length;
   byId("progress").textContent =
     `Analysing ${count(size, "character")} in the background. What is shown below is older.`;
   clearTimeout(page.soon);
   page.soon = setTimeout(() => (byId("progress").hidden = false), size > LONG ? 0 : SOON);
+  document.body.classList.add("stale");
+  document.querySelector(".output").setAttribute("aria-busy", "true");
 }
-
-const setBusy = (is) => document.querySelector(".output").setAttribute("aria-busy", String(is));
 
 // What is wrong, and with which field; null: nothing is.
 function settle(error) {
   clearTimeout(page.soon);
   byId("progress").hidden = true;
-  setBusy(false);
   document.body.classList.toggle("stale", error !== null);
+  const output = document.querySelector(".output");
+  output.setAttribute("aria-busy", "false");
   const alert = Object.assign(byId("error"), { hidden: !error, textContent: visible(error?.message ?? "") });
-  const field = ["text", "tools"].find((name) => name === error?.field);
-  if (field) byId(field).after(alert);
-  else document.querySelector(".output").prepend(alert);
-  for (const name of ["text", "tools"]) byId(name).toggleAttribute("aria-invalid", name === field);
+  for (const name of ["text", "tools"]) byId(name).toggleAttribute("aria-invalid", name === error?.field);
+  const field = document.querySelector("[aria-invalid]");
+  if (field) field.after(alert);
+  else output.prepend(alert);
 }
 
 // Requests
 
-function parserOptions() {
-  const options = { code_fences: byId("fences_text").checked ? "text" : "last", dialect: byId("dialect").value };
-  for (const name of FLAGS) options[name] = byId(name).checked;
-  const names = (id) => byId(id).value.split(/[\s,]+/).filter(Boolean);
-  const [tags, also] = [names("reasoning_tags"), names("also")];
-  if (tags.length) options.reasoning_tags = tags;
-  if (also.length) options.also = also.join() === "known" ? "known" : also;
-  return options;
-}
+const wordsIn = (text) => text.split(/[\s,]+/).filter(Boolean);
 
-// Returns the answer; null if there is none, or the fields have changed meanwhile.
-async function ask(options) {
-  page.call?.abort();
-  const call = new AbortController();
-  page.call = call;
-  const body = { text: byId("text").value, tools: byId("tools").value, options: { ...parserOptions(), ...options } };
-  const headers = { "content-type": "application/json" };
-  const request = { method: "POST", headers, body: JSON.stringify(body), signal: call.signal };
-  const response = await fetch("playground/api/analyse", request).catch(() => null);
-  const answer = await response?.json().catch(() => null);
-  if (call.signal.aborted) return null;
-  const lost = response ? `answered ${response.status}.` : "can't be reached. Is it still running?";
-  settle(answer ? answer.error ?? null : { message: `The server ${lost}` });
-  return answer && !answer.error ? answer : null;
+function readOptions() {
+  const read = {};
+  for (const { name, type, checked, value } of options) {
+    if (type === "checkbox" && checked) read[name] = value === "on" || value;
+    if (type === "text" && value.trim()) read[name] = value.trim() === "known" ? "known" : wordsIn(value);
+    if (type === "select-one") read[name] = value;
+  }
+  return read;
 }
 
 function change(pause = 0) {
   page.call?.abort();
   clearTimeout(page.timer);
   outdate();
-  page.timer = setTimeout(analyse, byId("text").value.length > LONG ? LONG_PAUSE : pause);
+  page.timer = setTimeout(() => analyse(), byId("text").value.length > LONG ? LONG_PAUSE : pause);
 }
 
 function typed() {
@@ -81,34 +66,51 @@ function typed() {
   change(PAUSE);
 }
 
-async function analyse() {
-  const text = byId("text").value;
+// With a seed the text is also cut at random, and compared.
+async function analyse(seed) {
+  const [text, tools] = [byId("text").value, byId("tools").value];
   if (text.length > TOO_LONG) {
     const [found, most] = [text.length, TOO_LONG].map((size) => count(size, "character"));
-    const message = `The text has ${found}, and no more than ${most} are analysed: shorten it.`;
-    settle({ field: "text", message });
+    settle({ field: "text", message: `The text has ${found}, and no more than ${most} are analysed: shorten it.` });
     return;
   }
-  const answer = await ask({ style: byId("style").value, grammar: byId("format").value });
-  if (!answer) return;
+  const call = new AbortController();
+  page.call = call;
+  const headers = { "content-type": "application/json" };
+  const body = JSON.stringify({ text, tools, options: { ...readOptions(), seed } });
+  const request = { method: "POST", headers, body, signal: call.signal };
+  const response = await fetch("playground/api/analyse", request).catch(() => null);
+  const answer = await response?.json().catch(() => null);
+  if (call.signal.aborted) return; // the fields have changed meanwhile
+  const lost = response ? `answered ${response.status}.` : "can't be reached. Is it still running?";
+  const error = answer ? answer.error ?? null : { message: `The server ${lost}` };
+  settle(error);
+  if (!error) showAnswer(text, answer);
+}
+
+function showAnswer(text, answer) {
+  const { reading, steps, prompt, grammar, cuts } = answer;
   play(false);
-  page.tried = 0;
-  page.view.take(text, answer);
-  Object.assign(byId("slider"), { max: answer.steps.count + 1, value: answer.steps.count + 1 });
-  Object.assign(byId("verdict"), { textContent: CUTS, className: "dim" });
-  summarise(answer.reading);
-  tellDialect(answer.reading);
-  showPrompt(answer.prompt);
-  showGrammar(answer.grammar);
-  listEvents(byId("events"), answer.steps);
+  view.take(text, answer);
+  const verdict = cuts?.same ? "nothing changed." : "something changed. This is a fault of xmltools.";
+  byId("verdict").textContent = cuts
+    ? `${count(cuts.places.length + 1, "piece")}: ${verdict}`
+    : "Cuts the stream elsewhere and compares: nothing may change.";
+  Object.assign(byId("slider"), { max: steps.count + 1, value: steps.count + 1 });
+  summarise(reading);
+  tellDialect(reading);
+  showPrompt(prompt);
+  showGrammar(grammar);
+  listEvents(byId("events"), steps);
   byId("source").scrollTop = 0;
   show();
 }
 
-function summarise({ parts, notices }) {
-  const number = (kind) => parts.filter((part) => part.kind === kind).length;
-  const repairs = parts.reduce((sum, part) => sum + (part.repairs ?? 0), 0);
-  const found = { call: number("call"), repair: repairs, notice: notices.length, error: number("error") };
+function summarise({ blocks, marks }) {
+  const number = (all, kind) => all.filter((each) => each.kind === kind).length;
+  const repairs = blocks.reduce((sum, each) => sum + (each.repairs ?? 0), 0);
+  const found = { call: number(blocks, "call"), repair: repairs, notice: number(marks, "notice") };
+  found.error = number(blocks, "error");
   const shown = Object.entries(found).filter(([noun, many]) => many || noun !== "notice");
   const badges = shown.map(([noun, many]) => badge(many || noun === "call" ? noun : "", count(many, noun)));
   byId("summary").replaceChildren(...badges);
@@ -131,23 +133,20 @@ function showPrompt({ error, text, tokens }) {
   byId("prompt-text").replaceChildren(text ? listing(text, "Instructions for the system prompt") : remark(missing));
 }
 
-function showGrammar({ error, text, issues }) {
-  const shown = [error ? remark(error) : listing(text, "Grammar")];
-  if (issues?.length) {
-    const summary = `${count(issues.length, "rule")} of the schemas that it can't hold a model to`;
-    const list = el("ul", {}, issues.map((issue) => el("li", {}, visible(issue))));
-    shown.unshift(el("details", {}, el("summary", {}, summary), list));
-  }
-  byId("grammar-text").replaceChildren(el("div", {}, ...shown));
+function showGrammar({ error, text, issues = [] }) {
+  const summary = `${count(issues.length, "rule")} of the schemas that it can't hold a model to`;
+  const list = el("ul", {}, issues.map((issue) => el("li", {}, visible(issue))));
+  const limits = issues.length > 0 && el("details", {}, el("summary", {}, summary), list);
+  byId("grammar-text").replaceChildren(el("div", {}, limits, error ? remark(error) : listing(text, "Grammar")));
 }
 
 // The place in the stream
 
 function show() {
-  if (!page.view.steps) return; // nothing has been read yet
+  if (!view.steps) return; // nothing has been read yet
   const position = Number(byId("slider").value);
-  page.view.show(position);
-  const { state, points } = page.view;
+  view.show(position);
+  const { state, points } = view;
   const [fed, all, waiting] = [state.fed, points.length, state.fed - state.covered].map((n) => n.toLocaleString("en"));
   const place = state.ended ? "End of the stream" : `After ${fed} of ${all} characters`;
   byId("position").textContent = `${place}.`;
@@ -175,30 +174,9 @@ function advance() {
   else requestAnimationFrame(advance);
 }
 
-// The same text, cut elsewhere
-
-async function rechunk() {
-  clearTimeout(page.timer);
-  if (document.body.classList.contains("stale")) await analyse();
-  if (document.body.classList.contains("stale")) return; // there is an error, or the fields have changed again
-  const [seed] = crypto.getRandomValues(new Uint32Array(1));
-  setBusy(true);
-  const answer = await ask({ sections: ["rechunk"], seed });
-  if (!answer) return;
-  const { same, pieces, smallest, largest, cuts } = answer.rechunk;
-  page.view.cuts = cuts;
-  page.tried += 1;
-  const sizes = `${smallest === largest ? "" : `${smallest} to `}${count(largest, "character")}`;
-  const tried = page.tried > 1 ? ` ${page.tried} cuttings tried.` : "";
-  const all = ` Text, calls, repairs, errors, places and joined deltas are the same.${tried}`;
-  const what = same ? all : ` This is a fault of xmltools; the seed is ${seed}.`;
-  const verdict = el("strong", {}, same ? "nothing changed." : "something changed.");
-  byId("verdict").replaceChildren(`${count(pieces, "piece")} of ${sizes}: `, verdict, what);
-  byId("verdict").className = same ? "same" : "different";
-  show();
-}
-
 // Examples
+
+const dialectOf = ({ options: { dialect = "forge" } }) => dialect;
 
 async function loadExamples() {
   const load = async (path) => (await fetch(`playground/${path}`)).json();
@@ -212,8 +190,6 @@ async function loadExamples() {
   }
   Object.assign(page, { tools, dialects, examples });
 }
-
-const dialectOf = ({ options }) => options.dialect ?? "forge";
 
 // With a dialect there are the examples in that one only. It is the choice of this tab, even after a reload.
 function chooseDialect(dialect) {
@@ -231,46 +207,71 @@ function chooseExample() {
   if (example) fill({ ...example, tools: JSON.stringify(page.tools[example.tools], null, 2) ?? "" });
 }
 
-function fill({ about, text, tools, options }) {
+function fill({ about, text, tools, options: given }) {
   byId("about").textContent = about;
   byId("text").value = text;
   byId("tools").value = tools;
-  for (const name of FLAGS) byId(name).checked = options[name] ?? false;
-  byId("fences_text").checked = options.code_fences === "text";
-  byId("reasoning_tags").value = (options.reasoning_tags ?? []).join(" ");
-  byId("also").value = [options.also ?? []].flat().join(" ");
+  for (const field of options) {
+    const value = given[field.name] ?? "";
+    if (field.type === "checkbox") field.checked = value === true || value === field.value;
+    if (field.type === "text") field.value = [value].flat().join(" ");
+  }
   change();
 }
 
-export async function startPlayground() {
-  page.view = new Reading(byId("source"), byId("result"));
-  byId("text").addEventListener("input", typed);
-  byId("tools").addEventListener("input", typed);
-  byId("options").addEventListener("input", () => change());
-  byId("slider").addEventListener("input", () => {
-    play(false);
-    show();
-  });
-  byId("play").addEventListener("click", () => play(!page.isPlaying));
-  byId("rechunk").addEventListener("click", rechunk);
-  for (const id of ["style", "format"]) byId(id).addEventListener("change", () => change());
-  await loadExamples();
-  byId("example").addEventListener("change", chooseExample);
-  byId("dialect").addEventListener("change", () => {
-    keep("xmltools-dialect", byId("dialect").value);
-    chooseDialect(byId("dialect").value);
-    change();
-  });
-  const handed = JSON.parse(recall("xmltools-open"));
-  const known = page.dialects.find(({ name }) => name === recall("xmltools-dialect"));
-  chooseDialect(handed?.options.dialect ?? known?.name ?? "detect");
-  if (handed) {
-    sessionStorage.removeItem("xmltools-open"); // what the live view left for this page, once
-    fill({ ...handed, about: "A reply from the live view, with its tools and its dialect." });
-  } else if (byId("text").value) {
-    change(); // the browser kept what was typed before a reload
-  } else {
-    byId("example").selectedIndex = 1;
-    chooseExample();
+// Tabs as the WAI-ARIA practices have them: one is in the tab order, the arrow keys go from one to the next.
+
+const tabs = [...document.querySelectorAll("[role=tab]")];
+
+function showTab(tab) {
+  for (const each of tabs) {
+    each.setAttribute("aria-selected", String(each === tab));
+    each.tabIndex = each === tab ? 0 : -1;
+    byId(each.getAttribute("aria-controls")).hidden = each !== tab;
   }
+}
+
+for (const [at, tab] of tabs.entries()) {
+  tab.addEventListener("click", () => showTab(tab));
+  tab.addEventListener("keydown", (event) => {
+    const next = { ArrowRight: tabs[at + 1] ?? tabs[0], ArrowLeft: tabs.at(at - 1), Home: tabs[0], End: tabs.at(-1) };
+    if (!next[event.key]) return;
+    event.preventDefault();
+    showTab(next[event.key]);
+    next[event.key].focus();
+  });
+}
+
+showTab(tabs[0]);
+
+for (const id of ["text", "tools"]) byId(id).addEventListener("input", typed);
+for (const id of ["options", "style", "format"]) byId(id).addEventListener("input", () => change());
+byId("slider").addEventListener("input", () => {
+  play(false);
+  show();
+});
+byId("play").addEventListener("click", () => play(!page.isPlaying));
+byId("cut").addEventListener("click", () => {
+  change();
+  clearTimeout(page.timer);
+  analyse(crypto.getRandomValues(new Uint32Array(1))[0]);
+});
+await loadExamples();
+byId("example").addEventListener("change", chooseExample);
+byId("dialect").addEventListener("change", ({ target: { value } }) => {
+  keep("xmltools-dialect", value);
+  chooseDialect(value);
+  change();
+});
+const handed = JSON.parse(recall("xmltools-open"));
+const known = page.dialects.find(({ name }) => name === recall("xmltools-dialect"));
+chooseDialect(handed?.options.dialect ?? known?.name ?? "detect");
+if (handed) {
+  sessionStorage.removeItem("xmltools-open"); // what the live view left for this page, once
+  fill({ ...handed, about: "A reply from the live view, with its tools and its dialect." });
+} else if (byId("text").value) {
+  change(); // the browser kept what was typed before a reload
+} else {
+  byId("example").selectedIndex = 1;
+  chooseExample();
 }

@@ -1,6 +1,6 @@
 // What was read in one text, at any place in the stream: the source, coloured, and what came of it.
 
-import { el, empty, visible } from "./dom.js";
+import { byId, el, empty, visible } from "./dom.js";
 import { showParts } from "./parts.js";
 
 const WINDOW = 40_000; // characters that are shown at once: with more, the page would freeze
@@ -10,13 +10,13 @@ export const readings = new Map();
 
 export class Reading {
   constructor(box, result, prefix = "") {
-    Object.assign(this, { box, result, prefix, cuts: [], shown: null });
+    Object.assign(this, { box, result, prefix });
     readings.set(prefix, this);
   }
 
-  take(text, { reading, steps }) {
+  take(text, { reading, steps, cuts }) {
     this.points = Array.from(text); // places are counted in characters, and JavaScript counts some of them as two
-    Object.assign(this, { reading: { ...reading, prefix: this.prefix }, steps, cuts: [] });
+    Object.assign(this, { reading: { ...reading, prefix: this.prefix }, steps, cuts: cuts?.places ?? [] });
   }
 
   // Shows what the parser had said after so many steps. A long text is shown around a place: that to which the stream
@@ -41,8 +41,7 @@ export class Reading {
     if (from > 0) yield* [gap(from, "before this"), "\n"];
     for (const { start, end, kind, marks } of this.spans()) {
       if (end <= from || start >= to || start === end) continue;
-      const [first, last] = [Math.max(start, from), Math.min(end, to)];
-      yield this.piece(kind, start >= from ? marks : [], this.withCuts(first, last));
+      yield this.piece(kind, start >= from ? marks : [], this.withCuts(Math.max(start, from), Math.min(end, to)));
     }
     if (to < length) yield* ["\n", gap(length - to, "after this")];
   }
@@ -58,14 +57,13 @@ export class Reading {
 
   // A text with a tick at each place where the stream was cut.
   withCuts(start, end) {
-    const cuts = this.cuts.filter((cut) => cut >= start && cut < end);
-    const places = [start, ...cuts, end];
+    const places = [start, ...this.cuts.filter((cut) => cut > start && cut < end), end];
     const texts = places.slice(1).map((place, at) => visible(this.points.slice(places[at], place).join("")));
     return texts.map((text, at) => [at > 0 && el("i", { class: "cut", "aria-hidden": "true" }), text]);
   }
 
-  piece(kind, numbers, children) {
-    if (!numbers.length) return el("span", { class: `piece ${kind}`, title: TITLES[kind] }, ...children);
+  piece(kind, numbers, texts) {
+    if (!numbers.length) return el("span", { class: `piece ${kind}`, title: TITLES[kind] }, ...texts);
     const marks = numbers.map((number) => this.reading.marks[number]);
     const attributes = {
       class: `piece ${kind} mark ${marks[0].kind}`,
@@ -74,7 +72,7 @@ export class Reading {
       title: marks.map((mark) => `${mark.code}: ${visible(mark.message)}`).join("\n"),
       "aria-label": `${marks[0].kind}: ${marks.map((mark) => mark.code).join(", ")}`,
     };
-    return el("a", attributes, ...children);
+    return el("a", attributes, ...texts);
   }
 }
 
@@ -94,12 +92,8 @@ const TITLES = {
 
 // Scrolls the box, and not the page, so that the place where the stream has come to is seen.
 function follow(box) {
-  const head = box.querySelector(".future")?.getClientRects()[0];
-  if (!head) return;
-  const frame = box.getBoundingClientRect();
-  const margin = 2 * head.height;
-  if (head.top < frame.top + margin) box.scrollTop -= frame.top + margin - head.top;
-  else if (head.bottom > frame.bottom - margin) box.scrollTop += head.bottom - frame.bottom + margin;
+  const head = box.querySelector(".future");
+  if (head) box.scrollTop = head.offsetTop - box.offsetTop - box.clientHeight / 2;
 }
 
 // `fed`: characters that the parser had; `covered`: those it had made up its mind about; `open`: the call it was in.
@@ -127,3 +121,17 @@ function tell(state, { kind, name, path, text }) {
     state.open = null;
   }
 }
+
+// Links lead from marks to their notes and back, and leave no entry in the history. A mark may be too far away to be on
+// the page, a note in a hidden tab.
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("a[href^='#mark-'], a[href^='#note-']");
+  if (!link) return;
+  event.preventDefault();
+  const name = link.hash.slice(1);
+  if (!byId(name)) readings.get(name.replace(/^mark-|\d+$/g, ""))?.showMark(Number(/\d+$/.exec(name)[0]));
+  const target = byId(name);
+  byId(target?.closest("[role=tabpanel]")?.getAttribute("aria-labelledby"))?.click();
+  target?.scrollIntoView({ block: "nearest" });
+  target?.focus();
+});

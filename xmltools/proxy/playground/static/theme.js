@@ -8,23 +8,19 @@
   const isDark = () => (dataset.theme ? dataset.theme === "dark" : system.matches);
 
   // Storage may be forbidden: then the choice lasts as long as the page.
-  function attempt(action) {
+  const attempt = (action) => {
     try {
-      return action(localStorage);
-    } catch {
-      return null;
-    }
-  }
-
-  const stored = attempt((storage) => storage.getItem(KEY));
-  if (stored === "dark" || stored === "light") dataset.theme = stored;
+      action(localStorage);
+    } catch {}
+  };
+  attempt((memory) => (dataset.theme = memory.getItem(KEY) ?? ""));
 
   document.addEventListener("DOMContentLoaded", () => {
     const button = document.getElementById("theme");
     const show = () => button.setAttribute("aria-pressed", String(isDark()));
     button.addEventListener("click", () => {
       dataset.theme = isDark() ? "light" : "dark";
-      attempt((storage) => storage.setItem(KEY, dataset.theme));
+      attempt((memory) => memory.setItem(KEY, dataset.theme));
       show();
     });
     system.addEventListener("change", show);
