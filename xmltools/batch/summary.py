@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from xmltools.batch.rows import ROW_CODES, Row
+from xmltools.batch.rows import ROW_CODES, Row, is_clean
 
 _NAMES = 1000
 """Names of tools that are counted apart. Without tools given, a name is what a model wrote."""
@@ -93,7 +93,7 @@ class Counts:
         numbers["failed_rows"] += bool(row.errors)
         for call in row.calls:
             numbers["calls"] += 1
-            numbers["clean_calls"] += call["clean"]
+            numbers["clean_calls"] += is_clean(call)
             tallies["calls_by_tool"][call["name"]] += 1
         for code, found in (("errors", row.errors), ("repairs", row.repairs), ("notices", row.notices)):
             for each in found:

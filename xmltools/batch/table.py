@@ -79,7 +79,12 @@ def _values(table: Any, name: str) -> list[Any]:
     places = table.schema.get_all_field_indices(name)
     if len(places) > 1:
         raise XMLToolsError(f"there are {len(places)} columns {name!r:.80}; rename all but the one that is meant")
-    column = shortened(table.column(places[0]))
+    return column_values(table.column(places[0]))
+
+
+def column_values(column: Any) -> list[Any]:
+    """Return the values of a column as they are parsed: bytes that are no text are no value of that."""
+    column = shortened(column)
     try:
         values: list[Any] = column.to_pylist()
     except UnicodeDecodeError:  # Arrow does not check what others call text
