@@ -162,7 +162,7 @@ def test_a_folder_may_get_another_format(run):
         (["in.jsonl", "out.jsonl", "--by", "reply"], 2, "--by: expected --report or --tallies with it"),
         (["in.jsonl", "out.jsonl", "--by", "model", "--report", "r.html"], 2, "no column 'model'; there are 'reply'"),
         (["in.jsonl", "out.jsonl", "--ray-address", "x"], 2, "--ray-address: expected --engine ray"),
-        (["in.jsonl", "out/", "--engine", "ray", "--resume"], 2, "--resume: expected --engine local"),
+        (["in.jsonl", "out/", "--engine", "ray", "--jobs", "2"], 2, "--jobs: expected --engine local"),
         (["in.jsonl", "out.jsonl", "--resume", "--overwrite"], 2, "not allowed with"),
         (["in.jsonl", "out.jsonl", "--jobs", "0"], 2, "expected a whole number from 1"),
         (["bad.parquet", "out.jsonl"], 1, "bad.parquet: expected a file of parquet"),

@@ -120,7 +120,7 @@ def arrays(values: Sequence[Any], type: Any) -> list[Any]:
     try:
         made = pa.array(values, type)
     except UnicodeEncodeError:
-        return arrays(list(map(_without_surrogates, values)), type)
+        return arrays(list(map(without_surrogates, values)), type)
     except pa.ArrowCapacityError:
         half = len(values) // 2
         return [*arrays(values[:half], type), *arrays(values[half:], type)] if half else _too_large()
@@ -131,10 +131,10 @@ def _too_large() -> Any:
     raise XMLToolsError("a row holds more than 2 GiB of text; leave it out")
 
 
-def _without_surrogates(value: Any) -> Any:
+def without_surrogates(value: Any) -> Any:
     """Return a value with the half characters escaped in all texts in it."""
     if isinstance(value, str):
         return value.encode("utf-8", "backslashreplace").decode()
     if isinstance(value, dict):
-        return {key: _without_surrogates(each) for key, each in value.items()}
-    return [_without_surrogates(each) for each in value] if isinstance(value, list) else value
+        return {without_surrogates(key): without_surrogates(each) for key, each in value.items()}
+    return [without_surrogates(each) for each in value] if isinstance(value, list) else value

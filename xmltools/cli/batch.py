@@ -64,7 +64,7 @@ def declare_batch(parser: argparse.ArgumentParser) -> None:
     begin.add_argument("--resume", action="store_true", help="go on with a run that was stopped or killed")
     begin.add_argument("--overwrite", action="store_true", help="begin anew, and replace OUT if it is there")
     add("--fail-on-errors", action="store_true", help="exit with status 1 if a row has errors")
-    add("--engine", choices=("local", "ray"), default="local", help="where to parse: ray writes a folder of files")
+    add("--engine", choices=("local", "ray"), default="local", help="where to parse (default: here, in processes)")
     add("--ray-address", metavar="ADDRESS", help="the cluster (default: one on this machine)")
 
 
@@ -72,6 +72,8 @@ def batch(options: argparse.Namespace) -> int:
     """Run `xmltools batch`. Returns the exit status."""
     if options.ray_address is not None and options.engine != "ray":
         raise UsageError("--ray-address: expected --engine ray with it")
+    if options.jobs is not None and options.engine == "ray":
+        raise UsageError("--jobs: expected --engine local with it")
     try:
         return _run(options)
     except BatchUsageError as error:
@@ -98,8 +100,7 @@ def _run(options: argparse.Namespace) -> int:
     try:
         summary = _parse(options, what)
     except KeyboardInterrupt:
-        resumed = "" if options.engine == "ray" else "; the same command with --resume goes on"
-        tell(f"xmltools: stopped{resumed}")
+        tell("xmltools: stopped; the same command with --resume goes on")
         return _INTERRUPTED
     _print_summary(summary, options)
     if options.report is not None or options.tallies is not None:
@@ -170,20 +171,16 @@ def _write_report(options: argparse.Namespace, what: BatchOptions, summary: Batc
 
 
 def _parse(options: argparse.Namespace, what: BatchOptions) -> BatchSummary:
-    files: tuple[Any, ...] = (options.inputs, options.output, what)
-    if options.engine == "local":
+    how = {name: getattr(options, name) for name in ("format", "resume", "overwrite")}
+    with _progress() as tell:
+        files: tuple[Any, ...] = (options.inputs, options.output, what)
+        if options.engine == "ray":
+            from xmltools.batch.ray import run_on_ray
+
+            return run_on_ray(*files, address=options.ray_address, on_progress=tell, **how)
         from xmltools.batch import parse_files
 
-        own = {name: getattr(options, name) for name in ("jobs", "resume", "overwrite")}
-        with _progress() as tell:
-            return parse_files(*files, format=options.format, on_progress=tell, **own)
-    for name in ("jobs", "resume", "overwrite"):
-        if getattr(options, name):
-            raise UsageError(f"--{name}: expected --engine local with it")
-    from xmltools.batch.ray import run_on_ray
-
-    with _progress() as tell:
-        return run_on_ray(*files, address=options.ray_address, format=options.format, on_progress=tell)
+        return parse_files(*files, jobs=options.jobs, on_progress=tell, **how)
 
 
 @contextmanager

@@ -90,11 +90,11 @@ def _rows(name: str, kind: Any) -> Iterator[tuple[int, dict[str, Any]]]:
         read_bytes(name)  # says what is wrong
     for piece in read_pieces(Source(Path(name), Path(name), kind)):
         if kind.format == "jsonl":
-            yield from _in_lines(name, piece.first, piece.encode())
+            yield from _in_lines(name, piece.first, piece.data)
         else:
             from xmltools.batch.arrow import pa
 
-            for batch in pa.ipc.open_stream(piece.encode()):
+            for batch in pa.ipc.open_stream(piece.data):
                 yield from enumerate(batch.to_pylist(), piece.first)
 
 
