@@ -22,7 +22,8 @@ import xmltools as xt
 from xmltools.batch import OUTPUT_SCHEMA, BatchOptions, parse_files, parse_table
 from xmltools.batch.files import run
 from xmltools.batch.files.places import find_sources
-from xmltools.batch.files.read_pieces import ROWS, SIZE, read_outputs, read_pieces
+from xmltools.batch.files.read_pieces import ROWS, SIZE, read_pieces
+from xmltools.batch.report.tally import rows_of_file
 
 OPTIONS = BatchOptions()
 BLOCK = "<tool><tool_name>add</tool_name><arguments><a>{}</a></arguments></tool>"
@@ -728,17 +729,14 @@ def test_pieces_do_not_depend_on_the_number_of_processes_and_are_bounded(tmp_pat
 
 
 @pytest.mark.parametrize("ending", ["parquet", "jsonl", "arrow", "csv"])
-def test_outputs_are_read_back_by_batches(tmp_path, ending):
+def test_outputs_are_read_back(tmp_path, ending):
     write(table_of(50), tmp_path / f"in.{ending}")
     summary = parse_files(tmp_path / f"in.{ending}", tmp_path / f"out.{ending}", OPTIONS)
-    files = read_outputs(summary.outputs, OPTIONS)
-    assert list(files) == list(map(str, summary.outputs)) and summary.inputs == (tmp_path / f"in.{ending}",)
-    batches = list(files[str(summary.outputs[0])])
-    assert sum(batch.num_rows for batch in batches) == 50
-    rows = pa.Table.from_batches(batches).to_pylist()
-    assert [row["reply"] for row in rows] == replies(50)
-    calls = [json.loads(row["calls"]) if ending == "csv" else row["calls"] for row in rows]
-    assert calls == [row["calls"] for row in parse_table(table_of(50), OPTIONS).to_pylist()]
+    assert summary.inputs == (tmp_path / f"in.{ending}",)
+    (source,) = find_sources(summary.outputs, "")
+    found = list(rows_of_file(source, OPTIONS, "id"))
+    assert [(row.texts, row.by) for row in found] == [({0: each}, str(n)) for n, each in enumerate(replies(50))]
+    assert [row.calls for row in found] == [row["calls"] for row in parse_table(table_of(50), OPTIONS).to_pylist()]
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "jsonl.gz"])

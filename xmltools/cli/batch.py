@@ -148,25 +148,22 @@ def _nearest(place: Path) -> Path:
 
 def _write_report(options: argparse.Namespace, what: BatchOptions, summary: BatchSummary) -> None:
     from xmltools.batch import write_report
-    from xmltools.batch.files.read_pieces import read_outputs
+    from xmltools.batch.files.places import find_sources
     from xmltools.batch.report.about import describe_run
+    from xmltools.batch.report.tally import rows_of_file
 
     for place in filter(None, (options.report, options.tallies)):
         place.parent.mkdir(parents=True, exist_ok=True)
+    tools = "standard input" if options.tools == "-" else options.tools
+    sources = [source for path in summary.outputs for source in find_sources(path, "")]
     write_report(
-        read_outputs(summary.outputs, what, options.by),
+        {str(source.path): rows_of_file(source, what, options.by) for source in sources},
         options.report,
         column=what.column,
-        messages=what.messages,
-        prefix=what.prefix,
         by=options.by,
+        messages=what.messages,
         tallies=options.tallies,
-        about=describe_run(
-            summary,
-            what,
-            tools_file="standard input" if options.tools == "-" else options.tools,
-            model=options.model,
-        ),
+        about=describe_run(summary, what, tools_file=tools, model=options.model),
     )
 
 

@@ -15,13 +15,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
-from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from xmltools.batch.files.places import Source, find_sources
+from xmltools.batch.files.places import Source
 from xmltools.batch.json_lines import read_object
 from xmltools.batch.options import BatchOptions
-from xmltools.batch.rows import Row, compact
 from xmltools.errors import XMLToolsError, no_utf8
 
 ROWS = 1024
@@ -90,13 +88,13 @@ def _lines(file: IO[bytes]) -> Iterator[bytes]:
 
 def _read_batches(source: Source) -> Iterator[Piece]:
     first = 1
-    for batch, share in _batches_in(source):
+    for batch, share in batches_in(source):
         for part in _cut(batch):
             yield Piece(part.num_rows, first, share, encode(part))
             first += part.num_rows
 
 
-def _batches_in(source: Source) -> Iterator[tuple[Any, float]]:
+def batches_in(source: Source) -> Iterator[tuple[Any, float]]:
     """Yield the record batches of a file that holds no lines, one at least, each with how much of it has been read.
 
     Raises `XMLToolsError` if it is not of its format.
@@ -232,7 +230,7 @@ def columns_of(source: Source, wanted: Iterable[str] = ()) -> list[str] | None:
     could be wrong. Of lines of JSON the first ones have all that count, and those `wanted` may come late. Raises
     `XMLToolsError` as `read_pieces` does."""
     if source.kind.format != "jsonl":
-        names: list[str] = next(_batches_in(source))[0].schema.names
+        names: list[str] = next(batches_in(source))[0].schema.names
         return names
     with _opened(source) as (_, file):
         objects = [read_object(line)[0] for line in islice(_lines(file), _LOOK) if not line.isspace()]
@@ -256,51 +254,3 @@ def _holds_key(source: Source, name: str) -> bool:
         # A line that does not have it as a text need not be read.
         found = (line for line in _lines(file) if any(way in line for way in ways))
         return any(name in (read_object(line)[0] or ()) for line in found)
-
-
-# What a run has written, for the report
-
-
-def read_outputs(paths: Iterable[Path], options: BatchOptions, by: str | None = None) -> dict[str, Iterator[Any]]:
-    """Return the rows of outputs by the names of their files, in order, as record batches. A folder means all files in
-    it.
-
-    Those of JSON Lines have the column that was parsed and the column `by`, as text, and those that were added.
-    """
-    sources = [source for path in paths for source in find_sources(path, "")]
-    return {str(source.path): _read_output(source, options, by) for source in sources}
-
-
-def _read_output(source: Source, options: BatchOptions, by: str | None) -> Iterator[Any]:
-    if source.kind.format == "jsonl":
-        return _from_lines(source, options, by)
-    return (_decoded(batch, options.column) for batch, _ in _batches_in(source))
-
-
-def _decoded(batch: Any, name: str) -> Any:
-    """Return a batch with a column that became JSON as its texts, in which places count. Other values stay JSON."""
-    from xmltools.batch.files.tables import json_columns
-
-    if name not in json_columns(batch.schema):
-        return batch
-    values = [None if each is None else json.loads(each) for each in batch.column(name).to_pylist()]
-    return batch.set_column(batch.schema.get_field_index(name), name, _texts(values))
-
-
-def _from_lines(source: Source, options: BatchOptions, by: str | None) -> Iterator[Any]:
-    from xmltools.batch.arrow import pa
-    from xmltools.batch.table import with_rows
-
-    for piece in read_pieces(source):
-        objects = [found for line in piece.data.split(b"\n") if (found := read_object(line)[0]) is not None]
-        columns = {name: _texts([each.get(name) for each in objects]) for name in (options.column, by) if name}
-        rows = [Row(*(each[name] for name in options.added)) for each in objects]
-        yield from with_rows(pa.table(columns), [rows], options).to_batches()
-
-
-def _texts(values: list[Any]) -> Any:
-    """Return values as an array of text: JSON, where they are something else."""
-    from xmltools.batch.arrow import pa
-
-    texts = (each if each is None or isinstance(each, str) else compact(each) for each in values)
-    return pa.array([each and each.encode("utf-8", "backslashreplace").decode() for each in texts], pa.string())

@@ -25,7 +25,7 @@ from xmltools import __version__
 from xmltools.batch.arrow import CsvFile, pa, pq
 from xmltools.batch.files.resume import replace
 from xmltools.batch.options import TALLIES, BatchUsageError
-from xmltools.batch.report.tally import VALUES, Groups, Sizes, Tally, fold, read_rows
+from xmltools.batch.report.tally import VALUES, Groups, Seen, Sizes, Tally, fold, rows_of_batch
 from xmltools.batch.report.worst import Worst
 from xmltools.dialects import all as all_dialects
 from xmltools.errors import XMLToolsError
@@ -94,7 +94,11 @@ def write_report(
     files: Mapping[str, Iterable[Any]] = batches if isinstance(batches, Mapping) else {"": batches}
     tally, worst, groups = Tally(), Worst(), None if by is None else Groups(by)
     for file, parts in files.items():
-        rows = (row for batch in parts for row in read_rows(batch, column, prefix, messages, by))
+        rows = (
+            row
+            for part in parts
+            for row in ([part] if isinstance(part, Seen) else rows_of_batch(part, column, prefix, messages, by))
+        )
         for number, row in enumerate(rows):
             worst.add(row, file if len(files) > 1 else "", number)
             tally.add(row)

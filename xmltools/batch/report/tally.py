@@ -9,9 +9,15 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from hashlib import sha256
+from itertools import repeat
 from typing import Any, NamedTuple
 
 from xmltools.batch.arrow import cell_text, pa, values_as_text
+from xmltools.batch.files.places import Source
+from xmltools.batch.files.read_pieces import batches_in, read_pieces
+from xmltools.batch.files.tables import json_columns
+from xmltools.batch.json_lines import read_object
+from xmltools.batch.options import BatchOptions
 from xmltools.batch.rows import FOREIGN, is_clean, replies_in
 from xmltools.batch.table import OUTPUT_SCHEMA, arrays, column_values
 from xmltools.errors import XMLToolsError
@@ -208,24 +214,42 @@ def _brief(text: str) -> str:
     return f"{_brief(text[: _LONGEST - 20])}… {sha256(data).hexdigest()[:8]}"
 
 
-# What is read of a batch
+# What is read of an output
 
 
-def read_rows(batch: Any, column: str, prefix: str, messages: bool, by: str | None) -> Iterator[Seen]:
+def rows_of_file(source: Source, options: BatchOptions, by: str | None) -> Iterator[Seen]:
+    """Yield the rows of a file that a run has written. Raises `XMLToolsError` if it is not that."""
+    if source.kind.format != "jsonl":
+        for batch, _ in batches_in(source):
+            yield from rows_of_batch(batch, options.column, options.prefix, options.messages, by)
+        return
+    for piece in read_pieces(source):
+        for line in piece.data.split(b"\n"):
+            found, _ = read_object(line)
+            if found is not None:
+                texts = _texts_in(found.get(options.column), options.messages)
+                calls, errors, repairs, notices = (found[name] for name in options.added[2:])
+                yield Seen(texts, calls, errors, repairs, notices, cell_text(by and found.get(by)))
+
+
+def rows_of_batch(batch: Any, column: str, prefix: str, messages: bool, by: str | None) -> Iterator[Seen]:
     """Yield the rows of a record batch. Raises `XMLToolsError` if it is not the output of a batch run."""
     if not isinstance(batch, pa.RecordBatch):
         got = type(batch).__name__
         raise XMLToolsError(f"batches: expected Arrow record batches, as Table.to_batches makes them, got {got}")
     source = _column_of(batch, column, "give the name of the column that was parsed")
+    # A text that became JSON is read as the text that it was, in which places count.
+    decode = column in json_columns(batch.schema)
     lists = [_read(batch, prefix, OUTPUT_SCHEMA.field(name)) for name in Seen._fields[1:5]]
     others = None if by is None else _column_of(batch, by, "give the name of one of the input")
     for start in range(0, batch.num_rows, _STEP):
-        texts = (_texts_in(value, messages) for value in column_values(source.slice(start, _STEP)))
+        values = column_values(source.slice(start, _STEP))
         found = zip(*(each.slice(start, _STEP).to_pylist() for each in lists), strict=True)
-        values = [""] * len(source) if others is None else map(cell_text, values_as_text(others.slice(start, _STEP)))
-        for text, each, value in zip(texts, found, values, strict=False):
+        groups = repeat("") if others is None else map(cell_text, values_as_text(others.slice(start, _STEP)))
+        for value, each, group in zip(values, found, groups, strict=False):
             calls, errors, repairs, notices = (entries or [] for entries in each)
-            yield Seen(text, calls, errors, repairs, notices, value)
+            texts = _texts_in(json.loads(value) if decode and value else value, messages)
+            yield Seen(texts, calls, errors, repairs, notices, group)
 
 
 def _texts_in(value: Any, messages: bool) -> dict[int, str]:

@@ -5,7 +5,6 @@ repair; and what is shown of them. Of a row only its excerpts are kept, not its 
 from __future__ import annotations
 
 from collections import Counter
-from heapq import heappush, heapreplace
 from typing import Any, NamedTuple
 
 from xmltools.batch.report.tally import Seen
@@ -74,7 +73,7 @@ class Worst:
     def __init__(self) -> None:
         self._rows = 0
         self._counts: Counter[_Code] = Counter()
-        self._heaps: dict[_Code, list[tuple[_Rank, WorstRow]]] = {}
+        self._kept: dict[_Code, list[tuple[_Rank, WorstRow]]] = {}
 
     @property
     def rows(self) -> list[WorstRow]:
@@ -82,8 +81,8 @@ class Worst:
 
         Of each kind, the codes that are most frequent come first; of equal rows, the first in the data.
         """
-        order = sorted(self._heaps, key=lambda key: (key[0], -self._counts[key], key[1]))
-        queues = [sorted(self._heaps[key], reverse=True) for key in order]
+        order = sorted(self._kept, key=lambda key: (key[0], -self._counts[key], key[1]))
+        queues = [list(self._kept[key]) for key in order]
         taken: dict[int, WorstRow] = {}
         while any(queues) and len(taken) < _ROWS:
             for queue in queues:
@@ -104,18 +103,19 @@ class Worst:
         ]
         codes = Counter(code for code, _ in found)
         for code, count in codes.items():
-            if code not in self._heaps and len(self._heaps) >= _CODES:
+            if code not in self._kept and len(self._kept) >= _CODES:
                 continue
             self._counts[code] += count
-            heap = self._heaps.setdefault(code, [])
+            kept = self._kept.setdefault(code, [])
             rank = (count, len(found), -self._rows)
-            if len(heap) < _EACH or rank > heap[0][0]:
+            if len(kept) < _EACH or rank > kept[-1][0]:
                 first = sorted(found, key=lambda each, code=code: each[0] != code)[:_PROBLEMS]  # type: ignore[misc]
                 said = tuple((_KINDS[place][0], name, count) for (place, name), count in codes.items())
                 texts = {index: (text, Lines(text)) for index, text in row.texts.items()}
                 problems = tuple(_problem(*each, row.calls, texts) for each in first)
-                worst = WorstRow(file, number, said, problems, len(found) - len(first))
-                (heappush if len(heap) < _EACH else heapreplace)(heap, (rank, worst))
+                kept.append((rank, WorstRow(file, number, said, problems, len(found) - len(first))))
+                kept.sort(reverse=True)
+                del kept[_EACH:]
         self._rows += 1
 
 
