@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from xmltools.batch.arrow import pa, shortened
+from xmltools.batch.arrow import pa, spelled
 from xmltools.batch.options import ADDED, BatchOptions
 from xmltools.batch.rows import Row, RowParser
 from xmltools.errors import XMLToolsError
@@ -83,12 +83,12 @@ def _values(table: Any, name: str) -> list[Any]:
 
 
 def column_values(column: Any) -> list[Any]:
-    """Return the values of a column as they are parsed: bytes that are no text are no value of that."""
-    column = shortened(column)
+    """Return the values of a column as they are parsed: bytes in place of text that is not UTF-8."""
+    column = spelled(column)
     try:
         values: list[Any] = column.to_pylist()
     except UnicodeDecodeError:  # Arrow does not check what others call text
-        values = [_value(scalar) for scalar in column]
+        values = list(map(_value, column))
     return values
 
 
@@ -96,7 +96,7 @@ def _value(scalar: Any) -> Any:
     try:
         return scalar.as_py()
     except UnicodeDecodeError:
-        return b""  # no text
+        return b""
 
 
 def _pruned(value: Any) -> Any:

@@ -210,8 +210,8 @@ def write_tables(file: IO[bytes], target: Target, parts: Iterator[Path], options
         raise XMLToolsError(
             f"{target.kind.format} cannot hold the columns of the output ({error}); choose another"
         ) from None
-    counts.json_columns |= dict.fromkeys(json_columns(schema))
-    counts.half_columns |= dict.fromkeys(json_columns(schema, _HALF))
+    counts.json_columns += json_columns(schema)
+    counts.half_columns += json_columns(schema, _HALF)
 
 
 def _schema_of(part: Path) -> Any:
