@@ -347,7 +347,7 @@ def test_messages_are_shown_with_their_index(form, tmp_path):
 
 def test_rows_that_fail_as_a_whole_are_told_without_a_place(tmp_path):
     page = report(output(["{", '[{"role": 1}]', None], messages=True), tmp_path, messages=True)
-    assert rows(page, "errors") == [["invalid_messages", "The messages of the row could not be read", "2", "100 %"]]
+    assert rows(page, "errors") == [["invalid_messages", "The row's messages could not be read", "2", "100 %"]]
     assert [said(place) for place in page.xpath("//div[contains(@class, 'problem')]/p[2]")] == [
         "message 0 · the row as a whole"
     ] * 2

@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from html import escape
 from importlib.resources import files as data_files
 from io import BytesIO, StringIO
+from itertools import chain
 from math import log2
 from pathlib import Path
 from typing import Any
@@ -25,8 +26,9 @@ from xmltools import __version__
 from xmltools.batch.arrow import CsvFile, pa, pq
 from xmltools.batch.files.resume import replace
 from xmltools.batch.options import TALLIES, BatchUsageError
-from xmltools.batch.report.tally import VALUES, Groups, Seen, Sizes, Tally, fold, rows_of_batch
+from xmltools.batch.report.tally import VALUES, Groups, Seen, Sizes, fold, rows_of_batch
 from xmltools.batch.report.worst import Worst
+from xmltools.batch.rows import ROW_CODES
 from xmltools.dialects import all as all_dialects
 from xmltools.errors import XMLToolsError
 from xmltools.extras import install_line
@@ -37,14 +39,6 @@ try:
     from markupsafe import Markup
 except ImportError:
     raise ImportError(f"reports of xmltools.batch need the library jinja2: {install_line('batch')}") from None
-
-# What a row can fail with as a whole.
-_OF_ROWS = {
-    "invalid_line": "a line of the input is no JSON object",
-    "invalid_reply": "the value of the row is no text",
-    "invalid_messages": "the messages of the row could not be read",
-    "invalid_tools": "the row's own tools could not be read",
-}
 
 # Controls but for the tab; what has no width, turns the direction or tags other characters; half characters.
 _UNSEEN = re.compile(
@@ -92,24 +86,26 @@ def write_report(
         got = f"{str(tallies)!r:.200}"
         raise BatchUsageError(f"tallies: expected a name that ends with {', '.join(TALLIES)}, got {got}")
     files: Mapping[str, Iterable[Any]] = batches if isinstance(batches, Mapping) else {"": batches}
-    tally, worst, groups = Tally(), Worst(), None if by is None else Groups(by)
+    worst, tallies_of = Worst(), Groups()
     for file, parts in files.items():
-        rows = (
-            row
-            for part in parts
-            for row in ([part] if isinstance(part, Seen) else rows_of_batch(part, column, prefix, messages, by))
+        rows = chain.from_iterable(
+            [part] if isinstance(part, Seen) else rows_of_batch(part, column, prefix, messages, by) for part in parts
         )
         for number, row in enumerate(rows):
             worst.add(row, file if len(files) > 1 else "", number)
-            tally.add(row)
-            if groups is not None:
-                groups.add(row)
+            tallies_of.add(row, by is not None)
+    tally, *groups = tallies_of.ranked()
     if target is not None:
-        said = {"messages": messages, "about": about or {}, "title": title or "Batch report"}
-        page = _page(tally=tally, worst=worst.rows, groups=groups, now=now or datetime.now(UTC), **said)
+        said = {"messages": messages, "about": about or {}, "title": title or "Batch report", "by": by}
+        page = _page(tally=tally[1], worst=worst.rows, groups=groups, now=now or datetime.now(UTC), **said)
         _write(Path(target), page.encode())
     if tallies is not None:
-        _write(Path(tallies), _encode_tallies(Path(tallies).suffix.lower(), list(_records(tally, groups))))
+        records = [
+            {"group_kind": group.kind, "group": group.text, **record}
+            for group, each in (tally, *groups)
+            for record in each.records()
+        ]
+        _write(Path(tallies), _encode_tallies(Path(tallies).suffix.lower(), records))
 
 
 def _write(target: Path, content: bytes) -> None:
@@ -145,14 +141,6 @@ def _page(**values: Any) -> str:
 
 _TEXTS = ("group_kind", "group", "tally", "server", "name")
 _NUMBERS = ("from", "to", "value")
-
-
-def _records(tally: Tally, groups: Groups | None) -> Iterator[dict[str, Any]]:
-    for record in tally.records():
-        yield {"group_kind": "all", "group": None, **record}
-    for group, each in () if groups is None else groups.ranked():
-        for record in each.records():
-            yield {"group_kind": group.kind, "group": group.text, **record}
 
 
 def _encode_tallies(ending: str, records: list[dict[str, Any]]) -> bytes:
@@ -216,8 +204,8 @@ def percent(part: int, whole: int) -> str:
 
 
 def _meaning(code: str) -> str:
-    of_block = CODES[code].meaning.partition(". ")[0].removesuffix(".") if code in CODES else ""
-    said = "; or ".join(filter(None, (of_block, _OF_ROWS.get(code))))
+    of_row = ROW_CODES.get(code, "").partition(":")[0]
+    said = CODES[code].meaning.partition(". ")[0].removesuffix(".") if code in CODES else of_row
     return said[:1].upper() + said[1:]
 
 

@@ -177,31 +177,36 @@ def fold(length: int) -> tuple[int, int]:
 
 
 class Group(NamedTuple):
-    """What rows have in common: `kind` is "value" (they have the value `text`), "missing" (they have none: null and
-    empty text, which are one in CSV) or "other" (their values came late, and are counted together)."""
+    """What rows have in common: `kind` is "all", "value" (they have the value `text`), "missing" (they have none: null
+    and empty text, which are one in CSV) or "other" (their values came late, and are counted together)."""
 
     kind: str
-    text: str
+    text: str | None
+
+
+_ALL, _MISSING, _OTHER = Group("all", None), Group("missing", "(missing)"), Group("other", "(other)")
 
 
 class Groups:
-    """The tallies of groups of rows, by the values of the column `by`. The first values that come are told apart: so
-    the memory is bounded, and each count that has a name is complete."""
+    """The tallies of all rows, and of groups of them. The first values that come are told apart: so the memory is
+    bounded, and each count that has a name is complete."""
 
-    def __init__(self, by: str) -> None:
-        self.by = by
-        self._tallies: dict[Group, Tally] = {}
+    def __init__(self) -> None:
+        self._tallies = {_ALL: Tally()}
 
-    def add(self, row: Seen) -> None:
-        """Count a row."""
-        group = Group("value", _brief(row.by)) if row.by else Group("missing", "(missing)")
-        if row.by and group not in self._tallies and len(self._tallies) >= VALUES:
-            group = Group("other", "(other)")
-        self._tallies.setdefault(group, Tally(_NAMES_OF_GROUP)).add(row)
+    def add(self, row: Seen, in_group: bool) -> None:
+        """Count a row, also in its group if there are any."""
+        self._tallies[_ALL].add(row)
+        if in_group:
+            group = Group("value", _brief(row.by)) if row.by else _MISSING
+            if row.by and group not in self._tallies and len(self._tallies) > VALUES:
+                group = _OTHER
+            self._tallies.setdefault(group, Tally(_NAMES_OF_GROUP)).add(row)
 
     def ranked(self) -> list[tuple[Group, Tally]]:
-        """Return the groups, those with the most rows first; those without a value of their own last."""
-        kinds = ("value", "missing", "other")
+        """Return all rows, and then the groups, those with the most rows first; those without a value of their own
+        last."""
+        kinds = ("all", "value", "missing", "other")
         found = self._tallies.items()
         return sorted(found, key=lambda each: (kinds.index(each[0].kind), -each[1].totals["rows"], each[0].text))
 
