@@ -102,6 +102,7 @@ class Run:
         place = absolute(output)
         self._parts, self._record = Parts(place), Record(place)
         self._places: list[int] = []  # the target of each part, as far as the input has been read
+        self._done: set[int] = set()
         self._skipped_rows = 0
         self._skipped_share = 0.0
         self._ready: SimpleQueue[int | None] = SimpleQueue()
@@ -159,7 +160,7 @@ class Run:
 
     def _tasks(self) -> Iterator[Task]:
         """Yield the tasks, made while they are asked for; those whose parts are there are left out."""
-        done = self._parts.done()
+        self._done = self._parts.done()
         for place, target in enumerate(self._targets):
             for source in target.sources:
                 share = 0.0
@@ -168,9 +169,9 @@ class Run:
                     share = piece.share
                     number = len(self._places)
                     self._places.append(place)
-                    if number not in done:
+                    if number not in self._done:
                         path = self._parts.path(number)
-                        yield Task(piece.data, source, piece.first, piece.rows, path, target.kind, weight)
+                        yield Task(number, piece.data, source, piece.first, piece.rows, path, target.kind, weight)
                     else:
                         self._skipped_rows += piece.rows
                         self._skipped_share += weight
@@ -195,12 +196,13 @@ class Run:
                     rows += task.rows
                     share += task.weight
                     tell(BatchProgress(rows, self._skipped_rows, min(1.0, share + self._skipped_share)))
-                    while following < len(self._places) and self._parts.path(following).exists():
+                    self._done.add(task.number)
+                    while following in self._done and following < len(self._places):
                         self._ready.put(following)
                         following += 1
                     if counts.done():  # it went wrong
                         break
-                for number in range(following, len(self._places)):
+                for number in range(following, len(self._places)):  # done before
                     self._ready.put(number)
                 self._ready.put(None)
                 return counts.result()

@@ -34,9 +34,10 @@ _CONTEXT = multiprocessing.get_context("spawn")
 
 
 class Task(NamedTuple):
-    """Rows to parse: where they come from (`first` is the number of the first, or of its line), where the part is to be
-    written, as what, and which share of the run they are."""
+    """Rows to parse: the number of their part, where they come from (`first` is the number of the first, or of its
+    line), where the part is to be written, as what, and which share of the run they are."""
 
+    number: int
     data: bytes
     source: Source
     first: int
