@@ -103,14 +103,12 @@ def _work(ray: Any, options: BatchOptions, tasks: Iterator[Task]) -> Iterator[Ta
         yield running.pop(ended)
 
 
+_worker = lru_cache(maxsize=1)(Worker)
+"""Returns the worker of a process, which has made its tools for the tasks that come after the first."""
+
+
 def _attempt(options: BatchOptions, task: Task) -> Exception | None:
     return _worker(options).attempt(task)
-
-
-@lru_cache(maxsize=1)
-def _worker(options: BatchOptions) -> Worker:
-    """Return the worker of this process, which has made its tools for the tasks that come after the first."""
-    return Worker(options)
 
 
 # Ray itself: where it comes from, and its cluster
@@ -123,8 +121,7 @@ _LOOPBACK = ("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
 
 def _import_ray() -> Any:
     """Return Ray, which tells nobody that it is used. Raises `ImportError` if it is not installed."""
-    for name, value in _QUIET.items():
-        os.environ.setdefault(name, value)
+    os.environ.update(_QUIET | os.environ)
     try:
         import_module("ray.data")
     except ImportError:
@@ -135,8 +132,7 @@ def _import_ray() -> Any:
 @contextmanager
 def _connected(address: str | None) -> Iterator[Any]:
     """Return Ray with a cluster: that of this process, the one at the address, or one that ends afterwards."""
-    if address == "local":  # the word that Ray has for none
-        address = None
+    address = None if address == "local" else address  # the word that Ray has for none
     if address is None and "ray" not in sys.modules:
         os.environ.update([_LOOPBACK])
     ray = _import_ray()
@@ -156,8 +152,7 @@ def _connected(address: str | None) -> Iterator[Any]:
 
 
 def _connect(ray: Any, address: str | None, folder: str) -> None:
-    for name in ("ray", "ray.data"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)
+    logging.getLogger("ray").setLevel(logging.CRITICAL)
     quiet = {"log_to_driver": False, "logging_level": logging.CRITICAL}
     if address is None:
         if _LOOPBACK not in os.environ.items():

@@ -7,18 +7,20 @@ began.
 
 from __future__ import annotations
 
+import os
+import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain, groupby, islice
+from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
 from xmltools import __version__
-from xmltools.batch.files.join_parts import join_parts
-from xmltools.batch.files.places import Place, Source, absolute, find_sources, find_targets
+from xmltools.batch.files.places import Place, Source, Target, absolute, find_sources, find_targets
 from xmltools.batch.files.read_pieces import ROWS, SIZE, Piece, check_columns, read_pieces
-from xmltools.batch.files.resume import Made, Parts, Record, hashed
+from xmltools.batch.files.resume import Made, Parts, Record, hashed, open_part
 from xmltools.batch.files.workers import Pool, Task, available_cores, run_here
 from xmltools.batch.options import BatchOptions, BatchUsageError
 from xmltools.batch.summary import BatchProgress, BatchSummary, Counts, Tell
@@ -218,7 +220,7 @@ class Run:
         place, parts = next(groups, (-1, iter(())))
         for number, target in enumerate(self._targets):
             is_here = place == number
-            join_parts(target, map(self._parts.path, parts if is_here else ()), self._options, counts)
+            _join_parts(target, map(self._parts.path, parts if is_here else ()), self._options, counts)
             if is_here:
                 place, parts = next(groups, (-1, iter(())))
         return counts
@@ -229,3 +231,30 @@ class Run:
             yield number
         if self._is_stopped:
             raise XMLToolsError("the run was stopped")
+
+
+def _join_parts(target: Target, parts: Iterator[Path], options: BatchOptions, counts: Counts) -> None:
+    """Write a file, which is there only when all of it is. What its parts say of their rows is added to `counts`.
+
+    Raises `XMLToolsError` if the format cannot hold the columns.
+    """
+    # In the same folder: that may be on a disk of its own.
+    draft = target.path.with_name(f".{target.path.name}.tmp")
+    draft.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with draft.open("wb") as file:
+            if target.kind.format == "jsonl":
+                for part in parts:
+                    counted, rows = open_part(part)
+                    counts.add(counted)
+                    with rows:
+                        shutil.copyfileobj(rows, file, 1 << 20)
+            else:
+                from xmltools.batch.files.tables import write_tables
+
+                write_tables(file, target, parts, options, counts)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(target.path)
+    finally:
+        draft.unlink(missing_ok=True)
