@@ -72,23 +72,33 @@ class Tally:
 
     def add(self, row: Seen) -> None:
         """Count a row."""
-        errors = [each["code"] or "" for each in row.errors]
-        repairs = [each["code"] or "" for each in row.repairs if each["code"] != FOREIGN]
-        left = [each["notation"] or "" for each in row.notices]
-        read = [call["dialect"] or "" for call in row.calls if FOREIGN in (call["repairs"] or ())]
+        totals = self.totals
+        totals["rows"] += 1
+        totals["calls"] += len(row.calls)
+        for text in row.texts.values():
+            totals["characters"] += len(text)
+        foreign, repaired = bool(row.notices), False
         for call in row.calls:
             clean = is_clean(call)
-            self.totals["clean_calls"] += clean
+            totals["clean_calls"] += clean
             self.tools.add((call["server"] or "", call["name"] or ""), clean)
             self.sizes.add(len(call["arguments"] or ""))
-        self.errors.update(errors)
-        self.repairs.update(repairs)
-        self.foreign_calls.update(left)
-        self.foreign_dialects.update(read)
+            if FOREIGN in (call["repairs"] or ()):
+                foreign = True
+                self.foreign_dialects[call["dialect"] or ""] += 1
+        for error in row.errors:
+            self.errors[error["code"] or ""] += 1
+        for notice in row.notices:
+            self.foreign_calls[notice["notation"] or ""] += 1
+        for repair in row.repairs:
+            if repair["code"] != FOREIGN:
+                repaired = True
+                self.repairs[repair["code"] or ""] += 1
         self.calls_per_row[fold(len(row.calls))] += 1
-        having = {"calls": row.calls, "errors": errors, "repairs": repairs, "foreign_calls": left or read}
-        self.totals.update(f"rows_with_{name}" for name, found in having.items() if found)
-        self.totals.update(rows=1, characters=sum(map(len, row.texts.values())), calls=len(row.calls))
+        totals["rows_with_calls"] += bool(row.calls)
+        totals["rows_with_errors"] += bool(row.errors)
+        totals["rows_with_repairs"] += repaired
+        totals["rows_with_foreign_calls"] += foreign
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield all counts, each as a record with the name of its tally, its `value` and what was counted."""
@@ -157,7 +167,9 @@ class Tools:
 
     def add(self, tool: tuple[str, str], is_clean: bool) -> None:
         """Count a call of a tool."""
-        self.counts.setdefault(tool, Counter())["clean" if is_clean else "repaired"] += 1
+        if tool not in self.counts:
+            self.counts[tool] = Counter()
+        self.counts[tool]["clean" if is_clean else "repaired"] += 1
         if len(self.counts) > self._most:
             for rare, counts in self.ranked()[self._most // 2 :]:
                 self.others += counts

@@ -95,6 +95,9 @@ class Worst:
 
     def add(self, row: Seen, file: str, number: int) -> None:
         """Take a row, with its file and its number there."""
+        self._rows += 1
+        if not (row.errors or row.notices or row.repairs):
+            return
         found = [
             ((place, _short(entry[field], _NAME)), entry)
             for place, (_, column, field) in enumerate(_KINDS)
@@ -116,7 +119,6 @@ class Worst:
                 kept.append((rank, WorstRow(file, number, said, problems, len(found) - len(first))))
                 kept.sort(reverse=True)
                 del kept[_EACH:]
-        self._rows += 1
 
 
 def _problem(
