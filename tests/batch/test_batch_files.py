@@ -20,8 +20,10 @@ from support.often import examples
 
 import xmltools as xt
 from xmltools.batch import OUTPUT_SCHEMA, BatchOptions, parse_files, parse_table
+from xmltools.batch.files import run
 from xmltools.batch.files.places import find_sources
-from xmltools.batch.files.read_pieces import ROWS, SIZE, read_outputs, read_pieces
+from xmltools.batch.files.read_pieces import ROWS, SIZE, read_pieces
+from xmltools.batch.report.tally import rows_of_file
 
 OPTIONS = BatchOptions()
 BLOCK = "<tool><tool_name>add</tool_name><arguments><a>{}</a></arguments></tool>"
@@ -122,6 +124,22 @@ def test_no_more_processes_are_begun_than_there_is_work_for(tmp_path):
         on_progress=lambda _: begun.append(len(multiprocessing.active_children())),
     )
     assert len(begun) == 1 and begun[0] <= 1 and not multiprocessing.active_children()
+
+
+@pytest.mark.parametrize("rows", [1, 10])
+def test_a_small_file_with_many_rows_is_parsed_by_all_cores(tmp_path, rows, monkeypatch):
+    monkeypatch.setattr(run, "available_cores", lambda: 2)
+    text = "x" * 1_000_000
+    pq.write_table(pa.table({"reply": [text] * rows}), tmp_path / "in.parquet")
+    assert (tmp_path / "in.parquet").stat().st_size < 1_000_000
+    begun = []
+    parse_files(
+        tmp_path / "in.parquet",
+        tmp_path / "out.jsonl",
+        OPTIONS,
+        on_progress=lambda _: begun.append(len(multiprocessing.active_children())),
+    )
+    assert max(begun) == (2 if rows == 10 else 0)
 
 
 def test_a_worker_makes_arrays_without_loading_pandas():
@@ -512,9 +530,9 @@ def test_what_cannot_be_done_is_said_in_one_sentence(tmp_path, monkeypatch, inpu
 def test_a_file_that_is_damaged_in_the_middle_is_named_and_the_error_says_how_to_go_on(tmp_path):
     (tmp_path / "in").mkdir()
     jsonl(tmp_path / "in" / "a.jsonl", {"reply": "a"})
-    (tmp_path / "in" / "b.csv").write_bytes(b"reply\n" + b"x\n" * 3000 + b"\xe9\n")
+    (tmp_path / "in" / "b.csv").write_bytes(b"reply\n" + b"x\n" * 9000 + b"\xe9\n")
     said = (
-        r"b.csv:3002: expected UTF-8.*; correct the file, or take it out of the inputs, and begin anew with --overwrite"
+        r"b.csv:9002: expected UTF-8.*; correct the file, or take it out of the inputs, and begin anew with --overwrite"
     )
     with pytest.raises(xt.XMLToolsError, match=said):
         parse_files(tmp_path / "in", f"{tmp_path}/out/", OPTIONS)
@@ -697,12 +715,12 @@ def test_pieces_do_not_depend_on_the_number_of_processes_and_are_bounded(tmp_pat
     long = [{"reply": "x" * 1_000_000}] * 9 + [{"reply": "y"}] * 5000
     source = jsonl(tmp_path / "in.jsonl", *long)
     (found,) = find_sources(source, "out")
-    sizes = [(piece.rows, len(piece.encode())) for piece in read_pieces(found)]
+    sizes = [(piece.rows, len(piece.data)) for piece in read_pieces(found)]
     assert sum(rows for rows, _ in sizes) == 5009 and len(sizes) == 8
     assert all(rows <= ROWS and size < SIZE + 1_100_000 for rows, size in sizes)
     pq.write_table(pa.Table.from_pylist(long), tmp_path / "in.parquet")
     (found,) = find_sources(tmp_path / "in.parquet", "out")
-    pieces = [(piece.rows, piece.first, len(piece.encode())) for piece in read_pieces(found)]
+    pieces = [(piece.rows, piece.first, len(piece.data)) for piece in read_pieces(found)]
     assert all(rows <= ROWS and size < SIZE + 100_000 for rows, _, size in pieces)
     assert [first for _, first, _ in pieces] == [1 + sum(each[0] for each in pieces[:at]) for at in range(len(pieces))]
 
@@ -711,17 +729,14 @@ def test_pieces_do_not_depend_on_the_number_of_processes_and_are_bounded(tmp_pat
 
 
 @pytest.mark.parametrize("ending", ["parquet", "jsonl", "arrow", "csv"])
-def test_outputs_are_read_back_by_batches(tmp_path, ending):
+def test_outputs_are_read_back(tmp_path, ending):
     write(table_of(50), tmp_path / f"in.{ending}")
     summary = parse_files(tmp_path / f"in.{ending}", tmp_path / f"out.{ending}", OPTIONS)
-    files = read_outputs(summary.outputs, OPTIONS)
-    assert list(files) == list(map(str, summary.outputs)) and summary.inputs == (tmp_path / f"in.{ending}",)
-    batches = list(files[str(summary.outputs[0])])
-    assert sum(batch.num_rows for batch in batches) == 50
-    rows = pa.Table.from_batches(batches).to_pylist()
-    assert [row["reply"] for row in rows] == replies(50)
-    calls = [json.loads(row["calls"]) if ending == "csv" else row["calls"] for row in rows]
-    assert calls == [row["calls"] for row in parse_table(table_of(50), OPTIONS).to_pylist()]
+    assert summary.inputs == (tmp_path / f"in.{ending}",)
+    (source,) = find_sources(summary.outputs, "")
+    found = list(rows_of_file(source, OPTIONS, "id"))
+    assert [(row.texts, row.by) for row in found] == [({0: each}, str(n)) for n, each in enumerate(replies(50))]
+    assert [row.calls for row in found] == [row["calls"] for row in parse_table(table_of(50), OPTIONS).to_pylist()]
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "jsonl.gz"])

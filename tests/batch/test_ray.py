@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -151,25 +152,43 @@ def test_files_hold_what_a_local_run_writes(ray, tmp_path, read, written):
     path = write(tmp_path, read)
     summary = run_on_ray([path], tmp_path / "calls", OPTIONS, format=written[1:])
     local = parse_files(path, tmp_path / f"local{written}", OPTIONS, jobs=1)
-    (part,) = summary.outputs
-    assert part == tmp_path / "calls" / f"part-00000{written}"
-    assert part.read_bytes() == (tmp_path / f"local{written}").read_bytes()
+    (file,) = summary.outputs
+    assert file.read_bytes() == (tmp_path / f"local{written}").read_bytes()
     assert (summary.rows, summary.calls, summary.failed_rows) == (local.rows, local.calls, local.failed_rows)
     assert (summary.errors, summary.repairs) == (local.errors, local.repairs)
-    made = ["calls", f"local{written}", f".local{written}.run.json", path.name]
+    made = ["calls", ".calls.run.json", f"local{written}", f".local{written}.run.json", path.name]
     assert sorted(each.name for each in tmp_path.iterdir()) == sorted(made)
 
 
-def test_files_are_in_the_order_of_the_rows_and_progress_ends_with_all(ray, tmp_path):
+@pytest.fixture
+def many(tmp_path):
+    """A folder of files, each a part of its own."""
     (tmp_path / "in").mkdir()
     for start in range(0, 1000, 250):
         pq.write_table(TABLE.slice(start, 250), tmp_path / "in" / f"{start:03}.parquet")
-    (tmp_path / "in" / "empty.jsonl").touch()
+    return tmp_path / "in"
+
+
+def test_one_file_has_the_rows_of_all_in_their_order_and_progress_ends_with_all(ray, tmp_path, many):
+    (many / "empty.jsonl").touch()
     told = []
-    summary = run_on_ray(tmp_path / "in", tmp_path / "out.parquet", OPTIONS, on_progress=told.append)
-    assert [path.name for path in summary.outputs] == [f"part-{place:05}.parquet" for place in range(4)]
-    assert pa.concat_tables(map(pq.read_table, summary.outputs)).equals(parse_table(TABLE, OPTIONS))
+    run_on_ray(many, tmp_path / "out.parquet", OPTIONS, on_progress=told.append)
+    assert pq.read_table(tmp_path / "out.parquet").to_pylist() == parse_table(TABLE, OPTIONS).to_pylist()
     assert [progress.rows for progress in told] == [250, 500, 750, 1000] and told[-1].share > 0.99
+
+
+def test_a_run_that_was_stopped_goes_on_here_or_on_ray(ray, tmp_path, many):
+    def stop(progress):
+        raise KeyboardInterrupt
+
+    for resume in (run_on_ray, parse_files):
+        out = tmp_path / f"{resume.__name__}.parquet"
+        with pytest.raises(KeyboardInterrupt):
+            run_on_ray(many, out, OPTIONS, on_progress=stop)
+        assert not out.exists()
+        summary = resume(many, out, OPTIONS, resume=True)
+        assert summary.rows == 1000 and summary.skipped_rows >= 250
+        assert pq.read_table(out).equals(parse_table(TABLE, OPTIONS))
 
 
 def broken_bytes(folder):
@@ -190,30 +209,24 @@ def late_change(folder):
 )
 def test_what_a_worker_cannot_read_ends_the_run_with_its_sentence_and_without_output(ray, tmp_path, make, said):
     good, bad = write(tmp_path, ".parquet"), make(tmp_path)
-    context = ray.data.DataContext.get_current()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(context, "max_errored_blocks", -1)  # Ray would leave rows out
-        with pytest.raises(XMLToolsError, match=said):
-            run_on_ray([good, bad], tmp_path / "calls", OPTIONS, format="jsonl")
-        assert context.max_errored_blocks == -1
-    assert {path.name for path in tmp_path.iterdir()} == {good.name, bad.name}
+    with pytest.raises(XMLToolsError, match=said):
+        run_on_ray([good, bad], tmp_path / "calls.jsonl", OPTIONS)
+    assert not (tmp_path / "calls.jsonl").exists()
 
 
 def test_a_task_that_ray_repeats_gives_its_rows_once(ray, tmp_path):
-    trace, path = tmp_path / "ended", write(tmp_path, ".parquet")
+    trace, path, driver = tmp_path / "ended", write(tmp_path, ".parquet"), os.getpid()
 
     class Mortal(BatchOptions):
-        @property
-        def added(self):
-            if not trace.exists() and any((tmp_path / "calls.parts").glob(".*.tmp")):
+        def check_columns(self, names, where="the table"):
+            if os.getpid() != driver and not trace.exists():
                 trace.touch()
-                os._exit(1)  # while it writes
-            return super().added
+                os.kill(os.getpid(), signal.SIGKILL)
+            super().check_columns(names, where)
 
-    summary = run_on_ray(path, tmp_path / "calls", Mortal(tools=(ADD,)))
+    summary = run_on_ray(path, tmp_path / "calls.parquet", Mortal(tools=(ADD,)))
     assert trace.exists() and summary.rows == 1000
-    assert [*(tmp_path / "calls").iterdir()] == [*summary.outputs]
-    assert pq.read_table(tmp_path / "calls").equals(parse_table(TABLE, OPTIONS))
+    assert pq.read_table(tmp_path / "calls.parquet").equals(parse_table(TABLE, OPTIONS))
 
 
 # What is wrong before anything runs
@@ -222,24 +235,20 @@ def test_a_task_that_ray_repeats_gives_its_rows_once(ray, tmp_path):
 @pytest.mark.parametrize(
     ("output", "given", "said"),
     [
-        ("file.parquet", {}, "there is a file already; with Ray the output must be a new folder"),
-        ("full", {}, "there is a folder with files already; with Ray the output must be a new folder"),
-        ("out", {}, "an earlier run did not end; remove this folder"),
+        ("file.parquet", {}, "there is such a file already; --overwrite"),
+        ("out.parquet", {}, "an earlier run did not end; --resume"),
         ("new", {"format": "xml"}, "format: expected one of parquet, jsonl"),
-        ("new", {}, "the inputs have several formats; give the one"),
         ("new", {"options": BatchOptions(column="replies")}, "there is no column 'replies'; did you mean 'reply'"),
         ("new", {"options": "reply"}, "options: expected BatchOptions, got str"),
         ("new", {"format": "jsonl", "address": "127.0.0.1:6379"}, "connected to Ray already; leave the address out"),
     ],
 )
 def test_a_run_that_cannot_begin_says_why(ray, tmp_path, output, given, said):
-    inputs = [write(tmp_path, ".parquet"), *([write(tmp_path, ".arrow")] if output == "new" else [])]
-    (tmp_path / "full").mkdir()
-    (tmp_path / "out.parts").mkdir()
-    for name in ("file.parquet", "full/a.parquet"):
-        pq.write_table(TABLE, tmp_path / name)
+    path = write(tmp_path, ".parquet")
+    (tmp_path / "out.parquet.parts").mkdir()
+    pq.write_table(TABLE, tmp_path / "file.parquet")
     with pytest.raises(XMLToolsError, match=said):
-        run_on_ray(inputs, tmp_path / output, **({"options": OPTIONS} | given))
+        run_on_ray(path, tmp_path / output, **({"options": OPTIONS} | given))
     assert not (tmp_path / "new").exists() and not (tmp_path / "new.parts").exists()
 
 
@@ -274,12 +283,12 @@ def test_a_run_that_begins_ray_is_quiet_and_reached_from_nowhere_else(ray, tmp_p
     path = write(tmp_path, ".parquet")
     before = set(Path("/tmp").glob("xr-*"))
     # What listens on all interfaces is reached at 127.0.0.2 too.
-    command = [sys.executable, "-c", ALONE, path, tmp_path / "calls", "127.0.0.2"]
+    command = [sys.executable, "-c", ALONE, path, tmp_path / "calls.parquet", "127.0.0.2"]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
     done = subprocess.run(command, capture_output=True, text=True, timeout=240, env=environment)
     assert (done.stdout, done.stderr) == ("127.0.0.1 [False] 1000\n1000\n", "")
     assert set(Path("/tmp").glob("xr-*")) <= before
-    assert pq.read_table(tmp_path / "calls").num_rows == 1000
+    assert pq.read_table(tmp_path / "calls.parquet").num_rows == 1000
 
 
 JOIN = """
@@ -293,7 +302,7 @@ print(run_on_ray(sys.argv[1], sys.argv[2], BatchOptions(), address=sys.argv[3]).
 
 
 def join(address, tmp_path):
-    command = [sys.executable, "-c", JOIN, write(tmp_path, ".parquet"), tmp_path / "calls", address]
+    command = [sys.executable, "-c", JOIN, write(tmp_path, ".parquet"), tmp_path / "calls.parquet", address]
     return subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
 
 

@@ -147,7 +147,15 @@ def test_foreign_calls_are_counted_and_shown(tmp_path):
 def test_foreign_calls_that_were_asked_for_are_told_from_those_that_stayed_text(tmp_path):
     page = report(output([FOREIGN, f"{FOREIGN}\n<function=add></function>", add(1)], also="hermes"), tmp_path)
     assert rows(page, "foreign") == [["hermes", "2", "0", "2"], ["qwen3_coder", "1", "1", "0"]]
-    assert total(page, "calls") == "3 of 1 tool" and total(page, "foreign") == "1 stayed text, in 1 row"
+    assert total(page, "calls") == "3 of 1 tool"
+    assert total(page, "foreign") == "3 1 stayed text, 2 read, in 2 rows"
+    assert total(page, "clean") == "100 % 3 of 3" and rows(page, "tools") == [["add", "3", "3", "0"]]
+    assert panel(page, "repairs").xpath(".//p[@class='none']")
+    assert [said(badge) for badge in page.xpath("//span[contains(@class, 'badge')]")] == ["qwen3_coder"]
+    slip = FOREIGN.replace('{"a": 1}', '{"a": "+1"}')
+    page = report(output([slip, add(1)], also="hermes"), tmp_path)
+    assert total(page, "foreign") == "1 read, in 1 row" and total(page, "clean") == "50.0 % 1 of 2"
+    assert [row[0] for row in rows(page, "repairs")] == ["coerced_value"]
 
 
 def test_the_worst_rows_are_spread_over_the_codes(tmp_path):
@@ -339,7 +347,7 @@ def test_messages_are_shown_with_their_index(form, tmp_path):
 
 def test_rows_that_fail_as_a_whole_are_told_without_a_place(tmp_path):
     page = report(output(["{", '[{"role": 1}]', None], messages=True), tmp_path, messages=True)
-    assert rows(page, "errors") == [["invalid_messages", "The messages of the row could not be read", "2", "100 %"]]
+    assert rows(page, "errors") == [["invalid_messages", "The row's messages could not be read", "2", "100 %"]]
     assert [said(place) for place in page.xpath("//div[contains(@class, 'problem')]/p[2]")] == [
         "message 0 · the row as a whole"
     ] * 2
@@ -540,17 +548,15 @@ def test_the_memory_does_not_grow_with_the_number_of_rows(tmp_path):
 
 
 def test_any_number_of_tools_is_counted_in_bounded_memory():
-    tools = Tools()
-    for start in range(0, 60_000, 1_000):
-        tools.add(("local", "often"), True, 5)
-        for number in range(start, start + 1_000):
-            tools.add(("local", f"tool{number}"), number % 2 == 0, 1)
-        tools.bound()
-    assert len(tools.clean) + len(tools.repaired) < 25_000
-    shown, others = tools.ranking(1)
-    assert shown == [("local", "often")]
-    assert tools.clean["local", "often"] == 300
-    assert sum(tools.clean[tool] + tools.repaired[tool] for tool in others) == 60_000
+    tools = Tools(10_000)
+    for number in range(60_000):
+        if number % 200 == 0:
+            tools.add(("local", "often"), True)
+        tools.add(("local", f"tool{number}"), number % 2 == 0)
+        assert len(tools.counts) <= 10_000
+    (often, calls), *others = tools.ranked()
+    assert (often, calls) == (("local", "often"), {"clean": 300})
+    assert sum((counts for _, counts in others), tools.others) == {"clean": 30_000, "repaired": 30_000}
 
 
 def test_of_more_than_thirty_tools_the_rest_is_one_row(tmp_path):
@@ -565,10 +571,10 @@ def test_of_more_than_thirty_tools_the_rest_is_one_row(tmp_path):
 def test_a_quantile_is_exact_to_one_per_cent(values, share):
     sizes = Sizes()
     for value in values:
-        sizes.add(value, 1)
+        sizes.add(value)
     exact = sorted(values)[max(-(-int(share * 1000) * len(values) // 1000), 1) - 1]
     assert abs(sizes.quantile(share) - exact) <= exact / 100
-    assert sum(count for _, count in sizes.by_power()) == len(values)
+    assert sum(count for _, count in sizes.classes()) == len(values)
 
 
 @given(st.integers(0, 10**6))

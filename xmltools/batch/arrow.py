@@ -2,15 +2,13 @@
 columns become Python's and JSON, for outputs that have no other types.
 
 Python has no times in nanoseconds. pyarrow gives them as objects of pandas where that is installed, and refuses some
-where it is not. What a run writes must not depend on that, so they become something else first: text, or times in
-microseconds.
+where it is not. What a run writes must not depend on that, so they become text first.
 """
 
 from __future__ import annotations
 
 import json
 from base64 import b64encode
-from collections.abc import Callable
 from datetime import date, time
 from math import isfinite
 from typing import Any, TextIO
@@ -93,70 +91,45 @@ def records_of(table: Any) -> list[dict[str, Any]]:
 
 
 def values_as_text(column: Any) -> list[Any]:
-    """Return the values of a column. A date or a time is text, inside of others only if it has nanoseconds."""
-    column = _as_text(column) if pa.types.is_temporal(column.type) else _spelled(column)
+    """Return the values of a column. A date or a time is text, inside of others only if it has nanoseconds. Text that
+    is not UTF-8, which Arrow does not check, has half characters, and so is not lost in JSON."""
+    if pa.types.is_temporal(column.type):
+        column = column.cast(pa.int64() if pa.types.is_duration(column.type) else pa.string())
     try:
-        values: list[Any] = column.to_pylist()
-    except UnicodeDecodeError:  # Arrow does not check what others call text
-        values = [_decoded(each) for each in column.cast(pa.large_binary()).to_pylist()]
+        values: list[Any] = spelled(column).to_pylist()
+    except UnicodeDecodeError:
+        raw = column.cast(pa.large_binary()).to_pylist()
+        values = [None if each is None else str(each, "utf-8", "surrogateescape") for each in raw]
     return values
-
-
-def _decoded(data: bytes | None) -> str | None:
-    """Return bytes as text. Those that are no UTF-8 are half characters, and so are not lost in JSON."""
-    return None if data is None else str(data, "utf-8", "surrogateescape")
-
-
-def _as_text(column: Any) -> Any:
-    try:
-        return column.cast(pa.string())
-    except pa.ArrowNotImplementedError:  # durations: their number
-        return column.cast(pa.int64())
 
 
 # Nanoseconds, wherever they are in a column
 
 
-def _spelled(column: Any) -> Any:
+def spelled(column: Any) -> Any:
     """Return a column with its nanoseconds as text; those of durations as their number."""
-    return _changed(column, lambda type: pa.int64() if pa.types.is_duration(type) else pa.string())
-
-
-def shortened(column: Any) -> Any:
-    """Return a column with its nanoseconds cut off: for values of which the times are not asked for."""
-    return _changed(column, _in_microseconds)
-
-
-def _in_microseconds(type: Any) -> Any:
-    if pa.types.is_timestamp(type):
-        return pa.timestamp("us", type.tz)
-    return pa.duration("us") if pa.types.is_duration(type) else pa.time64("us")
-
-
-def _changed(column: Any, change: Callable[[Any], Any]) -> Any:
-    type = _replaced(column.type, change)
+    type = _spelled(column.type)
     try:
         return column if type == column.type else column.cast(type, safe=False)
     except pa.ArrowNotImplementedError:  # by an old pyarrow
         return column
 
 
-def _replaced(type: Any, change: Callable[[Any], Any]) -> Any:
+def _spelled(type: Any) -> Any:
     """Return a type with those in it changed that have nanoseconds."""
+    is_ = pa.types
     if getattr(type, "unit", None) == "ns":
-        return change(type)
-    if pa.types.is_struct(type):
-        return pa.struct([_with_replaced(field, change) for field in type])
-    if pa.types.is_list(type):
-        return pa.list_(_with_replaced(type.value_field, change))
-    if pa.types.is_large_list(type):
-        return pa.large_list(_with_replaced(type.value_field, change))
-    if pa.types.is_fixed_size_list(type):
-        return pa.list_(_with_replaced(type.value_field, change), type.list_size)
-    if pa.types.is_map(type):
-        return pa.map_(_replaced(type.key_type, change), _with_replaced(type.item_field, change))
-    return type
+        return pa.int64() if is_.is_duration(type) else pa.string()
+    if is_.is_struct(type):
+        return pa.struct([_field(each) for each in type])
+    if is_.is_list(type):
+        return pa.list_(_field(type.value_field))
+    if is_.is_large_list(type):
+        return pa.large_list(_field(type.value_field))
+    if is_.is_fixed_size_list(type):
+        return pa.list_(_field(type.value_field), type.list_size)
+    return pa.map_(_spelled(type.key_type), _field(type.item_field)) if is_.is_map(type) else type
 
 
-def _with_replaced(field: Any, change: Callable[[Any], Any]) -> Any:
-    return field.with_type(_replaced(field.type, change))
+def _field(field: Any) -> Any:
+    return field.with_type(_spelled(field.type))

@@ -1,46 +1,32 @@
 """Parsing on Ray: from a laptop to a cluster.
 
-`parse_dataset` brings `parse_table` to the rows of a data set. `run_on_ray` parses files: Ray reads them in pieces,
-one task a file, and each task that parses writes a file of its own, so that rows never come back to the driver. A
-task that Ray repeats writes another file: those that count are the ones that the driver heard of.
+`parse_dataset` brings `parse_table` to the rows of a data set. `run_on_ray` is `parse_files` with the tasks of Ray in
+place of processes. A task that Ray repeats writes the same part again.
 """
 
 from __future__ import annotations
 
-import json
 import logging
 import os
-import shutil
 import socket
 import sys
-import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
-from uuid import uuid4
 
-from xmltools.batch.arrow import pa
-from xmltools.batch.files.join_parts import Assembly
-from xmltools.batch.files.places import ENDINGS, FORMATS, PARTS, Kind, Place, Source, find_sources, kind_of
-from xmltools.batch.files.read_pieces import check_columns, read_weighted
+from xmltools.batch.files.places import Place
+from xmltools.batch.files.run import Run
 from xmltools.batch.files.workers import Task, Worker
 from xmltools.batch.options import BatchOptions, BatchUsageError
-from xmltools.batch.summary import BatchProgress, BatchSummary, Counts, Tell
+from xmltools.batch.summary import BatchSummary, Tell
 from xmltools.batch.table import parse_table
 from xmltools.errors import XMLToolsError
 from xmltools.extras import install_line
-
-_BLOCK = 16 << 20
-"""Bytes of the pieces that one task parses, and so about those of a file that it writes."""
-
-_SETTINGS = {"enable_progress_bars": False, "max_errored_blocks": 0, "target_max_block_size": _BLOCK}
-
-
-# Data sets
 
 
 def parse_dataset(
@@ -61,12 +47,9 @@ def parse_dataset(
     if not isinstance(options, BatchOptions):
         raise XMLToolsError(f"options: expected BatchOptions, got {type(options).__name__}")
     least, most = concurrency if isinstance(concurrency, tuple) else (concurrency or 1, concurrency)
+    compute = data.ActorPoolStrategy(min_size=least, max_size=most)
     return dataset.map_batches(
-        _Parse,
-        fn_constructor_args=(options,),
-        batch_format="pyarrow",
-        batch_size=batch_size,
-        compute=data.ActorPoolStrategy(min_size=least, max_size=most),
+        _Parse, fn_constructor_args=(options,), batch_format="pyarrow", batch_size=batch_size, compute=compute
     )
 
 
@@ -80,193 +63,52 @@ class _Parse:
         return parse_table(table, self._options)
 
 
-# Files
-
-
 def run_on_ray(
     inputs: Place | Iterable[Place],
     output: Place,
     options: BatchOptions,
     *,
     address: str | None = None,
-    format: str | None = None,
     on_progress: Tell | None = None,
+    **how: Any,
 ) -> BatchSummary:
-    """Parse the rows of files as `parse_files` does, on Ray.
+    """Parse the rows of files as `parse_files` does, which describes the arguments, on Ray.
 
-    Takes files, folders and patterns. The output is a folder that is not there yet, of files in `format`, or as the
-    ending of the folder's name says, or as all inputs are. They are in the order of the rows; each has the columns of
-    its own rows. It is there only when all rows are in it.
-
-    Without `address` the run has the Ray that this process has begun, else one on this machine that ends with it, and
+    Without `address` the run has the Ray that this process has begun, or one on this machine that ends with it, and
     which nobody reaches from elsewhere. With it, it has the cluster that is there: each of its machines has xmltools,
-    and the files under the same names. `on_progress` is called with a `BatchProgress` after each file.
-
-    Raises `XMLToolsError` as `parse_files` does, and `ImportError` without Ray.
+    and sees the folder of the output under the same name. Raises `ImportError` without Ray.
     """
-    if not isinstance(options, BatchOptions):
-        raise XMLToolsError(f"options: expected BatchOptions, got {type(options).__name__}")
-    start = time.monotonic()
-    sources = [source._replace(path=source.path.absolute()) for source in find_sources(inputs, output)]
-    for source in sources:
-        check_columns(source, options)
-    kind = _output_kind(sources, Path(output), format)
-    counts = Counts()
-    with _connected(address) as ray, _draft_of(Path(output).absolute()) as draft:
-        done = []
-        for each in _run(ray, sources, options, draft, kind):
-            done.append(each)
-            counts.add(json.loads(each["counts"]))
-            if on_progress is not None:
-                share = min(1.0, sum(each["weight"] for each in done))
-                on_progress(BatchProgress(counts.numbers["rows"], 0, share))
-        names = _sorted(draft, done, kind)
-    return counts.summary(
-        seconds=time.monotonic() - start,
-        inputs=tuple(source.path for source in sources),
-        outputs=tuple(Path(output) / name for name in names),
-    )
+    run = Run(inputs, output, options, **how)
+    with _connected(address) as ray:
+        return run.go(partial(_work, ray, options), on_progress)
 
 
-def _output_kind(sources: Sequence[Source], output: Path, format: str | None) -> Kind:
-    if format is not None and format not in FORMATS:
-        raise BatchUsageError(f"format: expected one of {', '.join(FORMATS)}, got {format!r:.40}")
-    kinds = {source.kind for source in sources}
-    kind = ENDINGS[f".{format}"] if format else kind_of(output)
-    if kind is None and len(kinds) > 1:
-        raise BatchUsageError(f"{output}: the inputs have several formats; give the one of the files in this folder")
-    return kind or kinds.pop()
-
-
-@contextmanager
-def _draft_of(output: Path) -> Iterator[Path]:
-    """Make a folder that becomes the output, if nothing goes wrong. Whatever goes wrong, no part of it is left."""
-    if output.is_dir() and not any(output.iterdir()):
-        output.rmdir()
-    if output.exists():
-        what = "a folder with files" if output.is_dir() else "a file"
-        raise BatchUsageError(f"{output}: there is {what} already; with Ray the output must be a new folder")
-    draft = output.with_name(output.name + PARTS)
-    if draft.exists():
-        raise BatchUsageError(f"{draft}: an earlier run did not end; remove this folder")
-    draft.mkdir(parents=True)
-    try:
-        yield draft
-        draft.rename(output)
-    except BaseException:
-        shutil.rmtree(draft, ignore_errors=True)
-        raise
-
-
-def _sorted(draft: Path, done: Sequence[Mapping[str, Any]], kind: Kind) -> list[str]:
-    """Name the files after the order of their rows, and remove those of tasks that Ray repeated."""
-    ending = next(ending for ending, each in ENDINGS.items() if each == kind)
-    names = []
-    for place, each in enumerate(sorted(done, key=lambda each: (each["number"], each["first"]))):
-        names.append(f"part-{place:05}{ending}")
-        (draft / each["file"]).rename(draft / names[-1])
-    for left in {path.name for path in draft.iterdir()} - set(names):
-        (draft / left).unlink(missing_ok=True)
-    return names
-
-
-# What Ray does
-
-
-def _run(ray: Any, sources: Sequence[Source], options: BatchOptions, folder: Path, kind: Kind) -> Iterator[Any]:
-    """Yield what the tasks have written. Raises `XMLToolsError` for what went wrong in one."""
-    with _settings(ray.data.DataContext.get_current()):
-        numbers = ray.data.from_items([{"number": place} for place in range(len(sources))])
-        # Tasks that ask for other resources are not made one with those that parse: a file would have one worker.
-        pieces = numbers.repartition(len(sources)).map_batches(
-            _read_files, fn_kwargs={"sources": sources}, batch_size=1, batch_format="pyarrow", num_cpus=0.01
-        )
-        done = pieces.map_batches(
-            _parse_pieces,
-            fn_kwargs={"sources": sources, "options": options, "folder": folder, "kind": kind},
-            batch_size=None,
-            batch_format="pyarrow",
-            num_cpus=1,
-        )
+def _work(ray: Any, options: BatchOptions, tasks: Iterator[Task]) -> Iterator[Task]:
+    """Do tasks, as many at once as the cluster has cores. Yields each that is done."""
+    attempt, shared = ray.remote(_attempt), ray.put(options)
+    running: dict[Any, Task] = {}
+    while True:
+        room = int(ray.cluster_resources().get("CPU", 1)) + 1 - len(running)
+        for task in islice(tasks, max(0, room)):
+            running[attempt.remote(shared, task)] = task._replace(data=b"")
+        if not running:
+            return
+        (ended,), _ = ray.wait(list(running), num_returns=1)
         try:
-            for batch in done.iter_batches(batch_size=None, batch_format="pyarrow"):
-                for result in batch.to_pylist():
-                    if result["problem"] is not None:
-                        raise XMLToolsError(result["problem"])
-                    yield result
-        except ray.exceptions.RayTaskError:
-            raise
+            problem = ray.get(ended)
         except ray.exceptions.RayError as error:
             raise XMLToolsError(f"Ray ended the run: {str(error).partition(chr(10))[0]:.300}") from None
+        if problem is not None:
+            raise problem
+        yield running.pop(ended)
 
 
-@contextmanager
-def _settings(context: Any) -> Iterator[None]:
-    """Have data sets that are made here say nothing, and leave out nothing."""
-    before = {name: getattr(context, name) for name in _SETTINGS}
-    for name, value in _SETTINGS.items():
-        setattr(context, name, value)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            setattr(context, name, value)
+_worker = lru_cache(maxsize=1)(Worker)
+"""Returns the worker of a process, which has made its tools for the tasks that come after the first."""
 
 
-# What the tasks do. What goes wrong is a result too: Ray keeps no more of an exception than its text.
-
-_INT, _FLOAT, _TEXT = pa.int64(), pa.float64(), pa.string()
-_PIECES = pa.schema(
-    {"number": _INT, "first": _INT, "rows": _INT, "weight": _FLOAT, "data": pa.large_binary(), "problem": _TEXT}
-)
-"""What is read: rows of the file with the number, or why there are none."""
-_DONE = pa.schema({"file": _TEXT, "number": _INT, "first": _INT, "weight": _FLOAT, "counts": _TEXT, "problem": _TEXT})
-"""What is written: the file, where its rows come from and what they hold, or why there is none."""
-
-
-def _read_files(batch: Any, sources: Sequence[Source]) -> Iterator[Any]:
-    """Yield the pieces of files, each as a table of one row."""
-    total = sum(source.size for source in sources)
-    for number in batch["number"].to_pylist():
-        try:
-            for piece, weight in read_weighted(sources[number], total):
-                yield _one(_PIECES, number, piece.first, piece.rows, weight, piece.encode(), None)
-        except (XMLToolsError, OSError) as error:
-            yield _one(_PIECES, number, 0, 0, 0.0, b"", str(error))
-
-
-def _one(schema: Any, *values: Any) -> Any:
-    return pa.Table.from_pylist([dict(zip(schema.names, values, strict=True))], schema)
-
-
-def _parse_pieces(pieces: Any, sources: Sequence[Source], options: BatchOptions, folder: Path, kind: Kind) -> Any:
-    """Parse pieces and write a file with their rows. Returns a table with one row, which describes it."""
-    found = pieces.to_pylist()
-    if not found:
-        return _DONE.empty_table()
-    number, first = found[0]["number"], found[0]["first"]
-    weight = sum(each["weight"] for each in found)
-    file = uuid4().hex
-    counts, problem = Counts(), None
-    try:
-        with TemporaryDirectory() as parts, Assembly(folder / file, kind, options, counts) as assembly:
-            for place, piece in enumerate(found):
-                source, problem = sources[piece.pop("number")], piece.pop("problem")
-                if problem is not None:
-                    raise XMLToolsError(problem)
-                part, lines = Path(parts) / str(place), source.kind.format == "jsonl"
-                _worker(options).do(Task(path=part, source=str(source.path), lines=lines, kind=kind, **piece))
-                assembly.add(part)
-            assembly.finish()
-    except (XMLToolsError, OSError, MemoryError) as error:
-        problem = str(error) or type(error).__name__
-    return _one(_DONE, file, number, first, weight, json.dumps(counts.as_json()), problem)
-
-
-@lru_cache(maxsize=1)
-def _worker(options: BatchOptions) -> Worker:
-    """Return the worker of this process, which has made its tools for the tasks that come after the first."""
-    return Worker(options)
+def _attempt(options: BatchOptions, task: Task) -> Exception | None:
+    return _worker(options).attempt(task)
 
 
 # Ray itself: where it comes from, and its cluster
@@ -279,8 +121,7 @@ _LOOPBACK = ("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
 
 def _import_ray() -> Any:
     """Return Ray, which tells nobody that it is used. Raises `ImportError` if it is not installed."""
-    for name, value in _QUIET.items():
-        os.environ.setdefault(name, value)
+    os.environ.update(_QUIET | os.environ)
     try:
         import_module("ray.data")
     except ImportError:
@@ -291,8 +132,7 @@ def _import_ray() -> Any:
 @contextmanager
 def _connected(address: str | None) -> Iterator[Any]:
     """Return Ray with a cluster: that of this process, the one at the address, or one that ends afterwards."""
-    if address == "local":  # the word that Ray has for none
-        address = None
+    address = None if address == "local" else address  # the word that Ray has for none
     if address is None and "ray" not in sys.modules:
         os.environ.update([_LOOPBACK])
     ray = _import_ray()
@@ -312,8 +152,7 @@ def _connected(address: str | None) -> Iterator[Any]:
 
 
 def _connect(ray: Any, address: str | None, folder: str) -> None:
-    for name in ("ray", "ray.data"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)
+    logging.getLogger("ray").setLevel(logging.CRITICAL)
     quiet = {"log_to_driver": False, "logging_level": logging.CRITICAL}
     if address is None:
         if _LOOPBACK not in os.environ.items():

@@ -36,6 +36,8 @@ _ROLES = frozenset(("system", "developer", "user", "tool", "function"))
 _KEPT = 256
 """Toolboxes that are kept: data sets have few, and those of one have most of their rows."""
 
+FOREIGN = "foreign_dialect"
+"""The repair of a call that was read in another dialect."""
 SURROGATE = re.compile("[\ud800-\udfff]")
 _EXACT = (str, int, bool, type(None))
 """What every JSON writer writes alike."""
@@ -71,6 +73,11 @@ def compact_bytes(value: Any) -> bytes:
 def _compact_arguments(arguments: dict[str, Any]) -> str:
     is_flat = all(value.__class__ in _EXACT for value in arguments.values())
     return compact_bytes(arguments).decode() if is_flat else compact(arguments)
+
+
+def is_clean(call: dict[str, Any]) -> bool:
+    """Return whether nothing in a call had to be repaired: reading another dialect was asked for, by `also`."""
+    return bool(call["clean"]) or call["repairs"] == [FOREIGN]
 
 
 def failed_row(code: str, message: str) -> Row:

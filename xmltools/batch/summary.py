@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from xmltools.batch.rows import ROW_CODES, Row
+from xmltools.batch.rows import ROW_CODES, Row, is_clean
 
 _NAMES = 1000
 """Names of tools that are counted apart. Without tools given, a name is what a model wrote."""
@@ -81,42 +81,33 @@ class Counts:
     """Counts what rows hold."""
 
     def __init__(self) -> None:
-        self.numbers: dict[str, Any] = dict.fromkeys(_NUMBERS, 0)
+        self.numbers = Counter(dict.fromkeys(_NUMBERS, 0))
         self.tallies: dict[str, Counter[str]] = {name: Counter() for name in _TALLIES}
-        self.json_columns: dict[str, None] = {}
-        self.half_columns: dict[str, None] = {}
+        self.json_columns: list[str] = []
+        self.half_columns: list[str] = []
 
     def see(self, row: Row) -> None:
         """Count a row."""
-        numbers, tallies = self.numbers, self.tallies
-        numbers["rows"] += 1
-        numbers["failed_rows"] += bool(row.errors)
-        for call in row.calls:
-            numbers["calls"] += 1
-            numbers["clean_calls"] += call["clean"]
-            tallies["calls_by_tool"][call["name"]] += 1
-        for code, found in (("errors", row.errors), ("repairs", row.repairs), ("notices", row.notices)):
-            for each in found:
-                tallies[code][each["code"]] += 1
+        clean = sum(map(is_clean, row.calls))
+        self.numbers.update(rows=1, calls=len(row.calls), clean_calls=clean, failed_rows=bool(row.errors))
+        self.tallies["calls_by_tool"].update(call["name"] for call in row.calls)
+        for name in ("errors", "repairs", "notices"):
+            self.tallies[name].update(each["code"] for each in getattr(row, name))
 
     def add(self, other: Mapping[str, Any]) -> None:
         """Add what `as_json` has written of other rows."""
-        for name in _NUMBERS:
-            self.numbers[name] += other[name]
-        self.json_columns |= dict.fromkeys(other["json_columns"])
-        self.half_columns |= dict.fromkeys(other["half_columns"])
+        self.numbers.update({name: other[name] for name in _NUMBERS})
         for name, tally in self.tallies.items():
             for key, number in other[name].items():
                 tally[key if key in tally or len(tally) < _NAMES else _OTHERS] += number
 
     def as_json(self) -> dict[str, Any]:
         """Return the counts as values for `json.dumps`."""
-        tallies = {name: dict(tally) for name, tally in self.tallies.items()}
-        columns = {"json_columns": list(self.json_columns), "half_columns": list(self.half_columns)}
-        return {**self.numbers, **tallies, **columns}
+        return {**self.numbers, **self.tallies}
 
     def summary(self, **more: Any) -> BatchSummary:
         """Return the counts as a summary, the most frequent first, with its other fields."""
         found: dict[str, Any] = {name: dict(tally.most_common()) for name, tally in self.tallies.items()}
-        found |= {"json_columns": tuple(self.json_columns), "half_columns": tuple(self.half_columns)}
-        return BatchSummary(**self.numbers, **found, **more)
+        for name in ("json_columns", "half_columns"):
+            found[name] = tuple(dict.fromkeys(getattr(self, name)))  # several files may have the same
+        return BatchSummary(**found | self.numbers | more)

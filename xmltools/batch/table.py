@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from xmltools.batch.arrow import pa, shortened
+from xmltools.batch.arrow import pa, spelled
 from xmltools.batch.options import ADDED, BatchOptions
 from xmltools.batch.rows import Row, RowParser
 from xmltools.errors import XMLToolsError
@@ -79,11 +79,16 @@ def _values(table: Any, name: str) -> list[Any]:
     places = table.schema.get_all_field_indices(name)
     if len(places) > 1:
         raise XMLToolsError(f"there are {len(places)} columns {name!r:.80}; rename all but the one that is meant")
-    column = shortened(table.column(places[0]))
+    return column_values(table.column(places[0]))
+
+
+def column_values(column: Any) -> list[Any]:
+    """Return the values of a column as they are parsed: bytes in place of text that is not UTF-8."""
+    column = spelled(column)
     try:
         values: list[Any] = column.to_pylist()
     except UnicodeDecodeError:  # Arrow does not check what others call text
-        values = [_value(scalar) for scalar in column]
+        values = list(map(_value, column))
     return values
 
 
@@ -91,7 +96,7 @@ def _value(scalar: Any) -> Any:
     try:
         return scalar.as_py()
     except UnicodeDecodeError:
-        return b""  # no text
+        return b""
 
 
 def _pruned(value: Any) -> Any:
@@ -115,7 +120,7 @@ def arrays(values: Sequence[Any], type: Any) -> list[Any]:
     try:
         made = pa.array(values, type)
     except UnicodeEncodeError:
-        return arrays(list(map(_without_surrogates, values)), type)
+        return arrays(list(map(without_surrogates, values)), type)
     except pa.ArrowCapacityError:
         half = len(values) // 2
         return [*arrays(values[:half], type), *arrays(values[half:], type)] if half else _too_large()
@@ -126,10 +131,10 @@ def _too_large() -> Any:
     raise XMLToolsError("a row holds more than 2 GiB of text; leave it out")
 
 
-def _without_surrogates(value: Any) -> Any:
+def without_surrogates(value: Any) -> Any:
     """Return a value with the half characters escaped in all texts in it."""
     if isinstance(value, str):
         return value.encode("utf-8", "backslashreplace").decode()
     if isinstance(value, dict):
-        return {key: _without_surrogates(each) for key, each in value.items()}
-    return [_without_surrogates(each) for each in value] if isinstance(value, list) else value
+        return {without_surrogates(key): without_surrogates(each) for key, each in value.items()}
+    return [without_surrogates(each) for each in value] if isinstance(value, list) else value

@@ -6,7 +6,6 @@ What parses is imported when the command runs: the other commands need neither p
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
 from collections import Counter
@@ -15,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from xmltools.batch.files.places import FORMATS, absolute, find_sources
 from xmltools.batch.options import TALLIES, BatchOptions, BatchUsageError, check_column
 from xmltools.batch.summary import BatchProgress, BatchSummary, remarks
 from xmltools.cli.shared import (
@@ -28,7 +28,6 @@ from xmltools.cli.shared import (
 )
 from xmltools.errors import XMLToolsError
 
-_FORMATS = ("parquet", "jsonl", "ndjson", "arrow", "feather", "csv", "jsonl.gz", "ndjson.gz", "csv.gz")
 _SHOWN = 5
 _INTERRUPTED = 130
 _HALF = r"such as \ud83d without the other half"
@@ -45,7 +44,7 @@ def declare_batch(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("inputs", metavar="IN", nargs="+", help="files, folders and patterns: Parquet, Arrow, JSON Lines, CSV")
     add("output", metavar="OUT", help="a file with one of their endings, or a folder for one file a file that is read")
-    add("--format", choices=_FORMATS, metavar="NAME", help="the ending of the files in a folder (default: as read)")
+    add("--format", choices=FORMATS, metavar="NAME", help="the ending of the files in a folder (default: as read)")
     add("--report", metavar="R.html", type=Path, help="write a page: figures, plots, and the worst rows")
     add("--by", metavar="COLUMN", help="give the figures of --report and --tallies for each value of a column too")
     add("--tallies", metavar="T.json", type=Path, help="write the figures for your own plots: .json, .csv or .parquet")
@@ -64,7 +63,7 @@ def declare_batch(parser: argparse.ArgumentParser) -> None:
     begin.add_argument("--resume", action="store_true", help="go on with a run that was stopped or killed")
     begin.add_argument("--overwrite", action="store_true", help="begin anew, and replace OUT if it is there")
     add("--fail-on-errors", action="store_true", help="exit with status 1 if a row has errors")
-    add("--engine", choices=("local", "ray"), default="local", help="where to parse: ray writes a folder of files")
+    add("--engine", choices=("local", "ray"), default="local", help="where to parse (default: here, in processes)")
     add("--ray-address", metavar="ADDRESS", help="the cluster (default: one on this machine)")
 
 
@@ -72,6 +71,8 @@ def batch(options: argparse.Namespace) -> int:
     """Run `xmltools batch`. Returns the exit status."""
     if options.ray_address is not None and options.engine != "ray":
         raise UsageError("--ray-address: expected --engine ray with it")
+    if options.jobs is not None and options.engine == "ray":
+        raise UsageError("--jobs: expected --engine local with it")
     try:
         return _run(options)
     except BatchUsageError as error:
@@ -92,14 +93,13 @@ def _run(options: argparse.Namespace) -> int:
         **parser_options(options),
     )
     _check_report(options)
-    for name, times in Counter(os.path.abspath(each) for each in options.inputs).items():  # noqa: PTH100, as in places
+    for place, times in Counter(map(absolute, options.inputs)).items():
         if times > 1:
-            tell(f"xmltools: {name} is given more than once, and read once")
+            tell(f"xmltools: {place} is given more than once, and read once")
     try:
         summary = _parse(options, what)
     except KeyboardInterrupt:
-        resumed = "" if options.engine == "ray" else "; the same command with --resume goes on"
-        tell(f"xmltools: stopped{resumed}")
+        tell("xmltools: stopped; the same command with --resume goes on")
         return _INTERRUPTED
     _print_summary(summary, options)
     if options.report is not None or options.tallies is not None:
@@ -117,73 +117,62 @@ def _check_report(options: argparse.Namespace) -> None:
             raise UsageError("--by: expected --report or --tallies with it")
         return
     from xmltools.batch import write_report  # noqa: F401  says what is not installed
-    from xmltools.batch.files.places import absolute, find_sources
     from xmltools.batch.files.read_pieces import columns_of
 
     sources = find_sources(options.inputs, options.output)
     taken = {absolute(path) for path in (*(source.path for source in sources), options.output, options.tools or "-")}
-    for name in ("report", "tallies"):
-        place: Path | None = getattr(options, name)
+    for name, place in (("report", options.report), ("tallies", options.tallies)):
         if place is None:
             continue
-        if (above := _nearest(place)).exists() and not above.is_dir():
+        # Folders that are not there are made.
+        above = next(each for each in absolute(place).parents if each.exists())
+        if not above.is_dir():
             raise UsageError(f"--{name}: {above} is no folder; give another place")
         if absolute(place) in taken:
             raise UsageError(f"--{name}: {place} is another file of this run; give it another name")
-    if options.report is not None and options.report.suffix.lower() in TALLIES:
-        raise UsageError(f"--report: a page is HTML; --tallies {options.report} writes the figures for your own plots")
-    if options.tallies is not None and options.tallies.suffix.lower() not in TALLIES:
-        raise UsageError(f"--tallies: expected a name that ends with {', '.join(TALLIES)}, got {options.tallies}")
+        if (place.suffix.lower() in TALLIES) != (name == "tallies"):
+            raise UsageError(
+                f"--report: a page is HTML; --tallies {place} writes the figures for your own plots"
+                if name == "report"
+                else f"--tallies: expected a name that ends with {', '.join(TALLIES)}, got {place}"
+            )
     if options.by is not None:
         for source in sources:
             if (names := columns_of(source, [options.by])) is not None:
                 check_column(options.by, names, f"--by: {source.path}")
 
 
-def _nearest(place: Path) -> Path:
-    """Return the folder of a file, or the nearest one above it that is there: the others are made."""
-    return next((each for each in place.absolute().parents if each.exists()), place.absolute().parent)
-
-
 def _write_report(options: argparse.Namespace, what: BatchOptions, summary: BatchSummary) -> None:
     from xmltools.batch import write_report
-    from xmltools.batch.files.read_pieces import read_outputs
     from xmltools.batch.report.about import describe_run
+    from xmltools.batch.report.tally import rows_of_file
 
     for place in filter(None, (options.report, options.tallies)):
         place.parent.mkdir(parents=True, exist_ok=True)
+    tools = "standard input" if options.tools == "-" else options.tools
+    sources = [source for path in summary.outputs for source in find_sources(path, "")]
     write_report(
-        read_outputs(summary.outputs, what, options.by),
+        {str(source.path): rows_of_file(source, what, options.by) for source in sources},
         options.report,
         column=what.column,
-        messages=what.messages,
-        prefix=what.prefix,
         by=options.by,
+        messages=what.messages,
         tallies=options.tallies,
-        about=describe_run(
-            summary,
-            what,
-            tools_file="standard input" if options.tools == "-" else options.tools,
-            model=options.model,
-        ),
+        about=describe_run(summary, what, tools_file=tools, model=options.model),
     )
 
 
 def _parse(options: argparse.Namespace, what: BatchOptions) -> BatchSummary:
-    files: tuple[Any, ...] = (options.inputs, options.output, what)
-    if options.engine == "local":
+    how = {name: getattr(options, name) for name in ("format", "resume", "overwrite")}
+    with _progress() as tell:
+        files: tuple[Any, ...] = (options.inputs, options.output, what)
+        if options.engine == "ray":
+            from xmltools.batch.ray import run_on_ray
+
+            return run_on_ray(*files, address=options.ray_address, on_progress=tell, **how)
         from xmltools.batch import parse_files
 
-        own = {name: getattr(options, name) for name in ("jobs", "resume", "overwrite")}
-        with _progress() as tell:
-            return parse_files(*files, format=options.format, on_progress=tell, **own)
-    for name in ("jobs", "resume", "overwrite"):
-        if getattr(options, name):
-            raise UsageError(f"--{name}: expected --engine local with it")
-    from xmltools.batch.ray import run_on_ray
-
-    with _progress() as tell:
-        return run_on_ray(*files, address=options.ray_address, format=options.format, on_progress=tell)
+        return parse_files(*files, jobs=options.jobs, on_progress=tell, **how)
 
 
 @contextmanager

@@ -50,23 +50,23 @@ def replies_in(name: str, column: str | None) -> Iterator[str] | None:
 
 def _column(name: str, asked: str | None, rows: list[tuple[int, dict[str, Any]]]) -> str | None:
     """Return the column with the replies, None if there are no rows."""
-    names = list(dict.fromkeys(key for _, row in rows for key in row))
+    names = {key: None for _, row in rows for key in row}
     if not rows:
         return None
-    if asked is not None or _COLUMN in names:
-        if asked is not None and asked not in names:
-            raise UsageError(f"--column: {name}: there is no column {asked!r:.80}; there are {_listed(names)}")
+    if asked is not None and asked not in names:
+        raise UsageError(f"--column: {name}: there is no column {asked!r:.80}; there are {_listed(names)}")
+    if asked or _COLUMN in names:
         return asked or _COLUMN
     texts = [key for key in names if any(isinstance(row.get(key), str) for _, row in rows)]
-    if len(texts) == 1:
-        return texts[0]
     if not texts:
         raise UsageError(f"{name}: expected a column with replies as text; there are {_listed(names)}")
-    raise UsageError(f"{name}: say with --column which one holds the replies; with text there are {_listed(texts)}")
+    if len(texts) > 1:
+        raise UsageError(f"{name}: say with --column which one holds the replies; with text there are {_listed(texts)}")
+    return texts[0]
 
 
-def _listed(names: list[str]) -> str:
-    return ", ".join(f"{name!r:.80}" for name in names[:20])
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"{name!r:.80}" for name in islice(names, 20))
 
 
 def _texts(name: str, column: str, rows: Iterable[tuple[int, dict[str, Any]]]) -> Iterator[str]:
@@ -81,29 +81,22 @@ def _texts(name: str, column: str, rows: Iterable[tuple[int, dict[str, Any]]]) -
 def _rows(name: str, kind: Any) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the rows of a file, each with its number or that of its line."""
     from xmltools.batch.files.places import Source
-    from xmltools.batch.files.read_pieces import read_pieces
-
-    if name == "-":
-        yield from _in_lines(name, 1, read_bytes(name))
-        return
-    if not Path(name).is_file():
-        read_bytes(name)  # says what is wrong
-    for piece in read_pieces(Source(Path(name), Path(name), kind)):
-        if kind.format == "jsonl":
-            yield from _in_lines(name, piece.first, piece.encode())
-        else:
-            from xmltools.batch.arrow import pa
-
-            for batch in pa.ipc.open_stream(piece.encode()):
-                yield from enumerate(batch.to_pylist(), piece.first)
-
-
-def _in_lines(name: str, first: int, data: bytes) -> Iterator[tuple[int, dict[str, Any]]]:
+    from xmltools.batch.files.read_pieces import Piece, read_pieces
     from xmltools.batch.json_lines import read_object
 
-    for number, line in enumerate(data.split(b"\n"), first):
-        if line.strip():
-            found, problem = read_object(line.strip())
-            if found is None:
-                raise XMLToolsError(f"{name}:{number}: {problem}")
-            yield number, found
+    if name == "-" or not Path(name).is_file():
+        pieces = iter([Piece(0, 1, 1.0, read_bytes(name))])  # or it says what is wrong
+    else:
+        pieces = read_pieces(Source(Path(name), Path(name), kind))
+    for piece in pieces:
+        if kind.format != "jsonl":
+            from xmltools.batch.arrow import pa
+
+            yield from enumerate(pa.ipc.open_stream(piece.data).read_all().to_pylist(), piece.first)
+            continue
+        for number, line in enumerate(piece.data.split(b"\n"), piece.first):
+            if line.strip():
+                found, problem = read_object(line.strip())
+                if found is None:
+                    raise XMLToolsError(f"{name}:{number}: {problem}")
+                yield number, found

@@ -6,7 +6,6 @@ The ending of a name says the format. One file as output takes all inputs; a fol
 from __future__ import annotations
 
 import glob
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from os import PathLike, fspath
@@ -40,7 +39,6 @@ ENDINGS = {
 }
 FORMATS = tuple(ending[1:] for ending in ENDINGS)
 _ALL = ", ".join(ENDINGS)
-_GLOB = re.compile(r"[*?\[]")
 
 Place = str | PathLike[str]
 
@@ -80,52 +78,47 @@ def find_sources(inputs: Place | Iterable[Place], output: Place) -> list[Source]
     What is found in the output is none of them. Raises `BatchUsageError` if there is no such file, or its ending is not
     known.
     """
-    given = [inputs] if isinstance(inputs, (str, PathLike)) else list(inputs)
-    if "-" in [fspath(each) for each in (output, *given)]:
+    given = [fspath(each) for each in ([inputs] if isinstance(inputs, (str, PathLike)) else inputs)]
+    if "-" in (fspath(output), *given):
         raise BatchUsageError(
             "-: a run reads and writes files, not standard input and output; give their names (./- for a file of this "
             "name)"
         )
     path = absolute(output)
-    ours = (path, path.with_name(path.name + PARTS))
+    ours = {path, path.with_name(path.name + PARTS)}
     found: dict[Path, Source] = {}
-    for each in given:
-        if absolute(each) == path and path.is_dir():
-            raise BatchUsageError(f"{fspath(each)}: the folder to read is the folder to write; give OUT another name")
-        for source in _expand(fspath(each)):
+    for name in given:
+        if absolute(name) == path and path.is_dir():
+            raise BatchUsageError(f"{name}: the folder to read is the folder to write; give OUT another name")
+        for source in _expand(name):
             place = absolute(source.path)
-            if place == ours[0]:
+            if place == path:
                 raise BatchUsageError(f"{source.path}: the output is one of the inputs; give it another name")
-            if source.path == Path(each) or not any(our in place.parents for our in ours):
+            if source.path == Path(name) or ours.isdisjoint(place.parents):
                 found.setdefault(place, source)
     if not found:
-        where = ", ".join(fspath(each) for each in given) or "inputs"
+        where = ", ".join(given) or "inputs"
         raise BatchUsageError(f"{where}: there is no file to read; the name of one ends with {_ALL}")
     return list(found.values())
 
 
-def _expand(name: str) -> list[Source]:
+def _expand(name: str) -> Iterator[Source]:
     path = Path(name)
     if path.is_dir():
-        return [Source(each, each.relative_to(path), kind) for each, kind in _inside(path)]
-    files = [path]
-    if not path.exists():
-        if not _GLOB.search(name):
-            raise BatchUsageError(f"{name}: there is no such file or folder{_near(path)}")
-        # Not Path.glob: it takes no pattern that begins at the root.
-        names = sorted(glob.glob(name, recursive=True))  # noqa: PTH207
-        files = [path for path in map(Path, names) if path.is_file()]
+        for each in sorted(path.rglob("*")):
+            inner, kind = each.relative_to(path), kind_of(each)
+            hidden = any(part.startswith(".") or part.endswith(PARTS) for part in inner.parts)
+            if kind and each.is_file() and not hidden:
+                yield Source(each, inner, kind)
+        return
+    # Not Path.glob: it takes no pattern that begins at the root.
+    names = [name] if path.exists() else sorted(glob.glob(name, recursive=True))  # noqa: PTH207
+    files = [Path(each) for each in names if Path(each).is_file()]
     if not files:
-        raise BatchUsageError(f"{name}: no file fits this pattern")
-    return [Source(each, Path(each.name), _kind_of(each)) for each in files]
-
-
-def _inside(folder: Path) -> Iterator[tuple[Path, Kind]]:
-    for each in sorted(folder.rglob("*")):
-        inner = each.relative_to(folder).parts
-        kind = kind_of(each)
-        if kind and each.is_file() and not any(part.startswith(".") or part.endswith(PARTS) for part in inner):
-            yield each, kind
+        what = "no file fits this pattern" if glob.has_magic(name) else f"there is no such file or folder{_near(path)}"
+        raise BatchUsageError(f"{name}: {what}")
+    for each in files:
+        yield Source(each, Path(each.name), _kind_of(each))
 
 
 def _kind_of(path: Path, otherwise: str = "") -> Kind:
@@ -172,11 +165,12 @@ def find_targets(sources: Sequence[Source], output: Place, format: str | None = 
 
 
 def _beside(folder: Path, source: Source, format: str | None) -> Target:
-    name = source.name
+    path = folder / source.name
     if format is None:
-        return Target(folder / name, source.kind, (source,))
-    ending = max((each for each in ENDINGS if name.name.lower().endswith(each)), key=len)
-    return Target(folder / name.with_name(f"{name.name[: -len(ending)]}.{format}"), ENDINGS[f".{format}"], (source,))
+        return Target(path, source.kind, (source,))
+    ending = max((each for each in ENDINGS if path.name.lower().endswith(each)), key=len)
+    path = path.with_name(f"{path.name[: -len(ending)]}.{format}")
+    return Target(path, ENDINGS[f".{format}"], (source,))
 
 
 def absolute(place: Place) -> Path:

@@ -10,19 +10,16 @@ import csv
 import gzip
 import io
 import json
-import re
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from itertools import islice
-from pathlib import Path
-from typing import IO, Any, NamedTuple, NoReturn
+from typing import IO, Any, NamedTuple
 
-from xmltools.batch.files.places import Source, find_sources
+from xmltools.batch.files.places import Source
 from xmltools.batch.json_lines import read_object
 from xmltools.batch.options import BatchOptions
-from xmltools.batch.rows import SURROGATE, Row, compact
 from xmltools.errors import XMLToolsError, no_utf8
 
 ROWS = 1024
@@ -31,7 +28,6 @@ SIZE = 2 << 20
 """Bytes of a piece, at most, unless one row has more."""
 _FIELD = 256 << 20
 """Characters of a field in CSV: more is a quotation mark that was not closed."""
-_BREAK = re.compile(r"\r\n?|\n")
 _MARK = b"\xef\xbb\xbf"
 """What some programs write in front of UTF-8."""
 _LOOK = 1000
@@ -39,30 +35,28 @@ _LOOK = 1000
 
 
 class Piece(NamedTuple):
-    """Some rows of a file: how many, the number of the first (or of its line, from 1), and how much of the file has
-    been read with them, from 0 to 1. `encode` returns them as lines or as an Arrow stream. `span` is where their bytes
-    begin and end in the file, None if they are not there as they are."""
+    """Some rows of a file: how many, the number of the first (or of its line, from 1), how much of the file has been
+    read with them, from 0 to 1, and the rows as lines or as an Arrow stream."""
 
     rows: int
     first: int
     share: float
-    encode: Callable[[], bytes]
-    span: tuple[int, int] | None = None
+    data: bytes
 
 
 def read_pieces(source: Source) -> Iterator[Piece]:
     """Yield the pieces of a file in order. Raises `XMLToolsError` if it is not of its format."""
-    if source.kind.format == "jsonl":
-        return _read_lines(source)
-    return __batches_in(source)
+    return _read_lines(source) if source.kind.format == "jsonl" else _read_batches(source)
 
 
-def read_weighted(source: Source, total: int) -> Iterator[tuple[Piece, float]]:
-    """Yield the pieces of a file, each with its share of `total`, the bytes of all files. Raises as `read_pieces`."""
-    share = 0.0
-    for piece in read_pieces(source):
-        yield piece, (piece.share - share) * source.size / total
-        share = piece.share
+@contextmanager
+def _opened(source: Source) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
+    """Open a file: as it is, and unpacked. Raises `XMLToolsError` if it can't be unpacked."""
+    with source.path.open("rb") as raw:
+        try:
+            yield raw, gzip.GzipFile(fileobj=raw) if source.kind.gzipped else raw  # type: ignore[misc]
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise XMLToolsError(f"{source.path}: expected a file of gzip: {error}") from None
 
 
 # JSON Lines
@@ -70,51 +64,37 @@ def read_weighted(source: Source, total: int) -> Iterator[tuple[Piece, float]]:
 
 def _read_lines(source: Source) -> Iterator[Piece]:
     size = source.size
-    with source.path.open("rb") as raw, _unpacked(raw, source) as file:
+    with _opened(source) as (raw, file):
         lines: list[bytes] = []
         first, number, held, rows = 1, 0, 0, 0
-        begin = len(_MARK) if raw.read(len(_MARK)) == _MARK else 0
-        raw.seek(0)
-
-        def piece() -> Piece:
-            span = None if source.kind.gzipped else (begin, begin + held)
-            return Piece(rows, first, min(1.0, raw.tell() / size), partial(b"".join, lines), span)
-
-        for number, line in enumerate(_lines(file, source), 1):
+        for number, line in enumerate(_lines(file), 1):
             lines.append(line)
             held += len(line)
             rows += not line.isspace()
             if rows >= ROWS or held >= SIZE:
-                yield piece()
-                lines, first, begin, held, rows = [], number + 1, begin + held, 0, 0
+                yield Piece(rows, first, min(1.0, raw.tell() / size), b"".join(lines))
+                lines, first, held, rows = [], number + 1, 0, 0
         if rows:
-            yield piece()._replace(share=1.0)
+            yield Piece(rows, first, 1.0, b"".join(lines))
 
 
-def _unpacked(raw: IO[bytes], source: Source) -> IO[bytes]:
-    return gzip.GzipFile(fileobj=raw) if source.kind.gzipped else raw  # type: ignore[return-value]
-
-
-def _lines(file: IO[bytes], source: Source) -> Iterator[bytes]:
-    try:
-        for number, line in enumerate(file):
-            yield line.removeprefix(_MARK) if number == 0 else line
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise XMLToolsError(f"{source.path}: expected a file of gzip: {error}") from None
+def _lines(file: IO[bytes]) -> Iterator[bytes]:
+    for number, line in enumerate(file):
+        yield line.removeprefix(_MARK) if number == 0 else line
 
 
 # Batches
 
 
-def __batches_in(source: Source) -> Iterator[Piece]:
+def _read_batches(source: Source) -> Iterator[Piece]:
     first = 1
-    for batch, share in _batches_in(source):
+    for batch, share in batches_in(source):
         for part in _cut(batch):
-            yield Piece(part.num_rows, first, share, partial(encode, part))
+            yield Piece(part.num_rows, first, share, encode(part))
             first += part.num_rows
 
 
-def _batches_in(source: Source) -> Iterator[tuple[Any, float]]:
+def batches_in(source: Source) -> Iterator[tuple[Any, float]]:
     """Yield the record batches of a file that holds no lines, one at least, each with how much of it has been read.
 
     Raises `XMLToolsError` if it is not of its format.
@@ -186,27 +166,30 @@ def _read_arrow(source: Source) -> Iterator[tuple[Any, float]]:
             yield batch, min(1.0, file.tell() / size)
 
 
-# CSV: everything is text
-
-
 def _read_csv(source: Source) -> Iterator[tuple[Any, float]]:
+    """Everything is text. `pyarrow.csv` does not say in which line something is wrong."""
     from xmltools.batch.arrow import pa
 
     size = source.size
-    # Bytes that are no UTF-8 become half characters, so that their line can be told.
-    with (
-        source.path.open("rb") as raw,
-        io.TextIOWrapper(_unpacked(raw, source), "utf-8-sig", "surrogateescape", newline="") as file,
-    ):
-        records = _records(csv.reader(file, strict=True), source)
+    with _opened(source) as (raw, file), io.TextIOWrapper(file, "utf-8-sig", newline="") as text:
+        records = _records(csv.reader(text, strict=True), source)
         header = next(records, [])
         if twice := [name for name, number in Counter(header).items() if number > 1]:
             raise XMLToolsError(f"{source.path}:1: two columns are named {twice[0]!r:.80}; rename one of them")
         schema = pa.schema([(name, pa.string()) for name in header])
         yield schema, 0.0
-        for rows in _bunches(records):
+        while rows := list(_some(records)):
             columns = [pa.array(values, pa.string()) for values in zip(*rows, strict=True)]
             yield pa.RecordBatch.from_arrays(columns, schema=schema), min(1.0, raw.tell() / size)
+
+
+def _some(records: Iterator[list[str]]) -> Iterator[list[str]]:
+    held = 0
+    for record in islice(records, ROWS):
+        yield record
+        held += sum(map(len, record))
+        if held >= SIZE:
+            return
 
 
 def _records(reader: Any, source: Source) -> Iterator[list[str]]:
@@ -215,8 +198,6 @@ def _records(reader: Any, source: Source) -> Iterator[list[str]]:
     csv.field_size_limit(max(_FIELD, csv.field_size_limit()))
     try:
         for record in reader:
-            if any(not field.isascii() and SURROGATE.search(field) for field in record):
-                _refuse_bytes(record, f"{source.path}:{{}}", line)
             width = width or len(record)
             if record and len(record) != width:
                 where = f"{source.path}:{line}"
@@ -226,33 +207,19 @@ def _records(reader: Any, source: Source) -> Iterator[list[str]]:
             line = reader.line_num + 1
     except csv.Error as error:
         raise XMLToolsError(f"{source.path}:{line}: expected a row of CSV, which begins here: {error}") from None
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise XMLToolsError(f"{source.path}: expected a file of gzip: {error}") from None
+    except UnicodeDecodeError:
+        _refuse_bytes(source)
+        raise
 
 
-def _refuse_bytes(record: list[str], place: str, line: int) -> NoReturn:
-    """Raise for a record with bytes that are no UTF-8. It begins on `line`."""
-    for field in record:
-        found = SURROGATE.search(field)
-        read = field[: found.start()] if found else field
-        line += len(_BREAK.findall(read))
-        if found:
-            byte = ord(found[0]) - 0xDC00
-            raise XMLToolsError(f"{place.format(line)}: {no_utf8(byte)}")
-    raise AssertionError(record)
-
-
-def _bunches(records: Iterable[list[str]]) -> Iterator[list[list[str]]]:
-    rows: list[list[str]] = []
-    held = 0
-    for record in records:
-        rows.append(record)
-        held += sum(map(len, record))
-        if len(rows) >= ROWS or held >= SIZE:
-            yield rows
-            rows, held = [], 0
-    if rows:
-        yield rows
+def _refuse_bytes(source: Source) -> None:
+    """Raise for the first line that is not UTF-8."""
+    with _opened(source) as (_, file):
+        for number, line in enumerate(file, 1):
+            try:
+                line.decode()
+            except UnicodeDecodeError as error:
+                raise XMLToolsError(f"{source.path}:{number}: {no_utf8(line[error.start])}") from None
 
 
 # What there is
@@ -263,82 +230,27 @@ def columns_of(source: Source, wanted: Iterable[str] = ()) -> list[str] | None:
     could be wrong. Of lines of JSON the first ones have all that count, and those `wanted` may come late. Raises
     `XMLToolsError` as `read_pieces` does."""
     if source.kind.format != "jsonl":
-        names: list[str] = next(_batches_in(source))[0].schema.names
+        names: list[str] = next(batches_in(source))[0].schema.names
         return names
-    keys = _keys_of(source)
-    return keys and [*keys, *(name for name in wanted if name not in keys and _holds_key(source, name))]
+    with _opened(source) as (_, file):
+        objects = [read_object(line)[0] for line in islice(_lines(file), _LOOK) if not line.isspace()]
+    if not any(each is not None for each in objects):
+        return None
+    keys = list(dict.fromkeys(key for each in objects for key in each or ()))
+    return [*keys, *(name for name in wanted if name not in keys and _holds_key(source, name))]
 
 
 def check_columns(source: Source, options: BatchOptions) -> None:
     """Raise `XMLToolsError` as `BatchOptions.check_columns` does, or as `read_pieces` does."""
     names = columns_of(source, filter(None, (options.column, options.tools_column)))
-    if names is not None:
+    if names:
         options.check_columns(names, str(source.path))
-
-
-def _keys_of(source: Source) -> list[str] | None:
-    """Return the keys of the objects in a file's first lines, None if there are no objects in them."""
-    with source.path.open("rb") as raw, _unpacked(raw, source) as file:
-        objects = [read_object(line)[0] for line in islice(_lines(file, source), _LOOK) if not line.isspace()]
-    found = [each for each in objects if each is not None]
-    return list(dict.fromkeys(key for each in found for key in each)) if found else None
 
 
 def _holds_key(source: Source, name: str) -> bool:
     """Return whether an object in a file of lines of JSON has this key, written as `json` does."""
     ways = {json.dumps(name, ensure_ascii=ascii).encode("utf-8", "surrogatepass") for ascii in (True, False)}
-    with source.path.open("rb") as raw, _unpacked(raw, source) as file:
+    with _opened(source) as (_, file):
         # A line that does not have it as a text need not be read.
-        found = (line for line in _lines(file, source) if any(way in line for way in ways))
+        found = (line for line in _lines(file) if any(way in line for way in ways))
         return any(name in (read_object(line)[0] or ()) for line in found)
-
-
-# What a run has written, for the report
-
-
-def read_outputs(paths: Iterable[Path], options: BatchOptions, by: str | None = None) -> dict[str, Iterator[Any]]:
-    """Return the rows of outputs by the names of their files, in order, as record batches. A folder means all files in
-    it.
-
-    Those of JSON Lines have the column that was parsed and the column `by`, as text, and those that were added.
-    """
-    sources = [source for path in paths for source in find_sources(path, "")]
-    return {str(source.path): _read_output(source, options, by) for source in sources}
-
-
-def _read_output(source: Source, options: BatchOptions, by: str | None) -> Iterator[Any]:
-    if source.kind.format == "jsonl":
-        return _from_lines(source, options, by)
-    return (_decoded(batch, options.column) for batch, _ in _batches_in(source))
-
-
-def _decoded(batch: Any, name: str) -> Any:
-    """Return a batch with a column that became JSON as its texts, in which places count. Other values stay JSON."""
-    from xmltools.batch.arrow import pa
-    from xmltools.batch.files.tables import json_columns
-
-    if name not in json_columns(batch.schema):
-        return batch
-    values = [None if each is None else json.loads(each) for each in batch.column(name).to_pylist()]
-    place = batch.schema.get_field_index(name)
-    return batch.set_column(place, name, pa.array([_text_in(each) for each in values], pa.string()))
-
-
-def _from_lines(source: Source, options: BatchOptions, by: str | None) -> Iterator[Any]:
-    from xmltools.batch.arrow import pa
-    from xmltools.batch.table import with_rows
-
-    kept = [options.column] if by is None else list(dict.fromkeys((options.column, by)))
-    for piece in read_pieces(source):
-        lines = filter(None, piece.encode().split(b"\n"))
-        objects = [found for line in lines if (found := read_object(line)[0]) is not None]
-        columns = {name: pa.array([_text_in(each.get(name)) for each in objects], pa.string()) for name in kept}
-        rows = [Row(*(each[name] for name in options.added)) for each in objects]
-        yield from with_rows(pa.table(columns), [rows], options).to_batches()
-
-
-def _text_in(value: Any) -> str | None:
-    if value is None:
-        return None
-    text = value if isinstance(value, str) else compact(value)
-    return text.encode("utf-8", "backslashreplace").decode()

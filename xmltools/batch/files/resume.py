@@ -3,10 +3,10 @@
 A part is a file with one line of JSON (the counts of its rows, and their size in bytes), and after it the rows. It is
 written under another name and renamed when it is whole. It is not forced on the disk, for which all workers would wait:
 a process that is killed loses nothing by that, and what a machine without power has lost is seen by the size. The
-manifest says of which run the parts are.
+manifest says by hashes of which run the parts are.
 
-When a run has ended, a small hidden file beside its output, `.OUT.run.json`, says by hashes what each file was made of:
-so `resume` knows whether a run that is complete is the one that is asked for.
+When a run has ended, a small hidden file beside its output, `.OUT.run.json`, says in the same way what each file was
+made of: so `resume` knows whether a run that is complete is the one that is asked for.
 """
 
 from __future__ import annotations
@@ -20,12 +20,24 @@ from pathlib import Path
 from typing import Any
 
 from xmltools.batch.files.places import PARTS
+from xmltools.batch.options import BatchUsageError
 from xmltools.errors import XMLToolsError
 
-_MANIFEST = "manifest.json"
 _SIZE = "size"
 _OUTPUT = "output"
-_RECORD = ".{}.run.json"
+
+Made = Mapping[str, str]
+"""What something was made of: hashes by the names of what counts."""
+
+
+def hashed(**of: Any) -> Made:
+    """Return what something was made of, given as values for `json.dumps`."""
+    return {name: hashlib.sha256(json.dumps(value).encode()).hexdigest() for name, value in of.items()}
+
+
+def changed(known: Made, now: Made) -> str:
+    """Return the names of what was not so when something was made."""
+    return " and ".join(name for name in now if known.get(name) != now[name])
 
 
 class Parts:
@@ -33,41 +45,28 @@ class Parts:
 
     def __init__(self, output: Path) -> None:
         self.folder = output.with_name(output.name + PARTS)
-        self._manifest = self.folder / _MANIFEST
+        self._manifest = self.folder / "manifest.json"
 
-    def begin(self, run: Mapping[str, Any]) -> None:
-        """Make the folder for a run, of which `run` says all that its parts depend on."""
+    def begin(self, run: Made, *, resume: bool) -> None:
+        """Make the folder for a run, anew or to go on. Raises `XMLToolsError` if what is there is of another run."""
+        if self._manifest.exists() and resume:
+            if names := changed(json.loads(self._manifest.read_bytes()), run):
+                raise XMLToolsError(
+                    f"{self.folder}: begun with other {names} than now, so the run cannot go on; give what it was "
+                    "begun with, or --overwrite (overwrite=True) to begin anew"
+                )
+            return
+        self.discard()
         self.folder.mkdir(parents=True, exist_ok=True)
         replace(self._manifest, json.dumps(run).encode())
 
-    def resume(self, run: Mapping[str, Any]) -> None:
-        """Go on with what is there. Raises `XMLToolsError` if it belongs to another run."""
-        if not self._manifest.exists():
-            self._check_ours()
-            self.begin(run)
-            return
-        known = json.loads(self._manifest.read_bytes())
-        changed = [key for key in run if json.loads(json.dumps(run[key])) != known.get(key)]
-        if changed:
-            raise XMLToolsError(
-                f"{self.folder}: begun with other {' and '.join(changed)} than now, so the run cannot go on; give what "
-                "it was begun with, or --overwrite (overwrite=True) to begin anew"
-            )
-
     def discard(self) -> None:
-        """Remove the folder, the manifest last: whatever is left of it is still of a run."""
-        if not self.folder.exists():
-            return
-        self._check_ours()
-        for each in self.folder.iterdir():
-            if each != self._manifest:
-                each.unlink(missing_ok=True)
+        """Remove the folder. Raises `XMLToolsError` if something of somebody else is in it."""
+        for each in self.folder.glob("*"):
+            if each.suffix not in (".part", ".tmp") and each != self._manifest:
+                found = f"{each.name!r:.80}"
+                raise XMLToolsError(f"{self.folder}: expected parts of a run, found {found}; move it elsewhere")
         shutil.rmtree(self.folder, ignore_errors=True)
-
-    def _check_ours(self) -> None:
-        others = [each.name for each in self.folder.iterdir() if not each.name.endswith((".part", ".tmp", _MANIFEST))]
-        if others:
-            raise XMLToolsError(f"{self.folder}: expected parts of a run, found {others[0]!r:.80}; move it elsewhere")
 
     def path(self, number: int) -> Path:
         """Return where a part is."""
@@ -83,42 +82,37 @@ class Parts:
 
 
 class Record:
-    """What the files of an output were made of, by their paths: the options and the inputs, each as a hash, and the
-    size and the time of the file itself."""
+    """What the files of an output were made of, by their paths, and the size and the time of each file itself."""
 
     def __init__(self, output: Path) -> None:
-        self.path = output.with_name(_RECORD.format(output.name))
-
-    def add(self, made: Mapping[Path, Mapping[str, Any]]) -> None:
-        """Note the files of a run; what is known of others in the same folder stays."""
-        known = self._read() | {str(path): _hashes(of) | {_OUTPUT: _state(path)} for path, of in made.items()}
-        replace(self.path, json.dumps({path: of for path, of in known.items() if Path(path).exists()}).encode())
-
-    def changed(self, path: Path, of: Mapping[str, Any]) -> list[str]:
-        """Return what a file was made of that is not so now; all of it, if nothing is known of the file."""
-        known, now = self._read().get(str(path), {}), _hashes(of)
-        return [name for name in now if known.get(name) != now[name]]
-
-    def is_as_written(self, path: Path) -> bool:
-        """Return whether a file has the size and the time that it had after its run, as far as that is known."""
-        known = self._read().get(str(path), {}).get(_OUTPUT)
-        return known is None or known == _state(path)
-
-    def _read(self) -> dict[str, dict[str, str]]:
+        self._path = output.with_name(f".{output.name}.run.json")
         try:
-            found = json.loads(self.path.read_bytes())
+            self._known: dict[str, Made] = json.loads(self._path.read_bytes())
         except (OSError, ValueError):
-            return {}
-        return found if isinstance(found, dict) else {}
+            self._known = {}
+
+    def add(self, made: Mapping[Path, Made]) -> None:
+        """Note the files of a run; what is known of others in the same folder stays."""
+        known = self._known | {str(path): {**of, _OUTPUT: _state(path)} for path, of in made.items()}
+        replace(self._path, json.dumps({path: of for path, of in known.items() if Path(path).exists()}).encode())
+
+    def check(self, path: Path, of: Made) -> None:
+        """Raise `BatchUsageError` if a file is not as its run wrote it, or was made of something else."""
+        known = self._known.get(str(path), {})
+        if known.get(_OUTPUT, _state(path)) != _state(path):
+            raise BatchUsageError(
+                f"{path}: it was changed after the run that wrote it; --overwrite (overwrite=True) makes it anew"
+            )
+        if names := changed(known, of):
+            raise BatchUsageError(
+                f"{path}: made with other {names} than now; give what it was made with, or --overwrite "
+                "(overwrite=True) to begin anew"
+            )
 
 
 def _state(path: Path) -> str:
     state = path.stat()
     return f"{state.st_size} {state.st_mtime_ns}"
-
-
-def _hashes(of: Mapping[str, Any]) -> dict[str, str]:
-    return {name: hashlib.sha256(json.dumps(value).encode()).hexdigest() for name, value in of.items()}
 
 
 def write_part(path: Path, counts: Mapping[str, Any], rows: bytes) -> None:

@@ -1,31 +1,36 @@
 """Files in, files out: on all cores, and so that a run that was killed goes on where it was.
 
-The input is read in pieces, each piece is parsed by a worker that writes a part of the output, and when all parts are
-there they are put together. Where a piece ends does not depend on the number of workers, nor on when the run began.
+The input is read in pieces, each piece is parsed by a worker that writes a part of the output, and each output is put
+together from its parts in their order. Where a piece ends does not depend on the number of workers, nor on when the run
+began.
 """
 
 from __future__ import annotations
 
+import os
+import shutil
 import time
-from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain, groupby, islice
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 from xmltools import __version__
-from xmltools.batch.files.join_parts import Assembly
 from xmltools.batch.files.places import Place, Source, Target, absolute, find_sources, find_targets
-from xmltools.batch.files.read_pieces import ROWS, SIZE, Piece, check_columns, read_weighted
-from xmltools.batch.files.resume import Parts, Record
+from xmltools.batch.files.read_pieces import ROWS, SIZE, Piece, check_columns, read_pieces
+from xmltools.batch.files.resume import Made, Parts, Record, hashed, open_part
 from xmltools.batch.files.workers import Pool, Task, available_cores, run_here
 from xmltools.batch.options import BatchOptions, BatchUsageError
 from xmltools.batch.summary import BatchProgress, BatchSummary, Counts, Tell
 from xmltools.errors import XMLToolsError
 
-_LITTLE = 4 << 20
-"""Bytes of input for which no other process is worth its start."""
+_FEW = 3
+"""Pieces for which no other process is worth its start."""
+
+Engine = Callable[[Iterator[Task]], Iterator[Task]]
+"""Does tasks. Yields each that is done, in any order."""
 
 
 def parse_files(
@@ -59,218 +64,197 @@ def parse_files(
     Raises `XMLToolsError` for files that are missing or not what their endings say, columns as `parse_table` does, an
     output that is there already, a run to resume that was begun otherwise, and a worker that was killed.
     """
-    if not isinstance(options, BatchOptions):
-        raise XMLToolsError(f"options: expected BatchOptions, got {type(options).__name__}")
     if jobs is not None and (isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1):
         raise XMLToolsError(f"jobs: expected a whole number from 1, or None for one a core, got {jobs!r:.40}")
-    targets = find_targets(find_sources(inputs, output), output, format)
-    place = absolute(output)
-    run = _Run(targets, Parts(place), Record(place), options, jobs or 0, resume, overwrite)
-    return run.go(on_progress or (lambda progress: None))
+    run = Run(inputs, output, options, resume=resume, overwrite=overwrite, format=format)
+    most = jobs or available_cores()
+
+    def work(tasks: Iterator[Task]) -> Iterator[Task]:
+        first = list(islice(tasks, _FEW + 1)) if jobs is None else []
+        is_small = jobs is None and len(first) <= _FEW
+        every = chain(first, tasks)
+        return run_here(every, options) if most == 1 or is_small else pool.run(every)
+
+    with Pool(options, most) as pool:
+        if most > 1 and (jobs is not None or run.size > _FEW * SIZE):
+            pool.start(1 + run.size // SIZE)  # others when there are rows for them
+        return run.go(work, on_progress)
 
 
-@dataclass
-class _Run:
+class Run:
     """A run that can begin: its files are there, and nothing is in the way of its output. Raises as `parse_files`."""
 
-    targets: Sequence[Target]
-    parts: Parts
-    record: Record
-    options: BatchOptions
-    jobs: int
-    resume: bool
-    overwrite: bool
-
-    def __post_init__(self) -> None:
-        self.sources = [source for target in self.targets for source in target.sources]
-        self.size = sum(source.size for source in self.sources)
-        self.jobs = self.jobs or (available_cores() if self.size > _LITTLE else 1)
-        self.places: list[int] = []  # the target of each part, as far as the input has been read
-        self.skipped_rows = 0
-        self.skipped_share = 0.0
-        self._check_place()
+    def __init__(
+        self,
+        inputs: Place | Iterable[Place],
+        output: Place,
+        options: BatchOptions,
+        *,
+        resume: bool = False,
+        overwrite: bool = False,
+        format: str | None = None,
+    ) -> None:
+        if not isinstance(options, BatchOptions):
+            raise XMLToolsError(f"options: expected BatchOptions, got {type(options).__name__}")
+        self._options = options
+        self._resume = resume
+        self._targets = find_targets(find_sources(inputs, output), output, format)
+        self._sources = [source for target in self._targets for source in target.sources]
+        self.size = sum(source.size for source in self._sources)
+        place = absolute(output)
+        self._parts, self._record = Parts(place), Record(place)
+        self._places: list[int] = []  # the target of each part, as far as the input has been read
+        self._done: set[int] = set()
+        self._skipped_rows = 0
+        self._skipped_share = 0.0
+        self._ready: SimpleQueue[int | None] = SimpleQueue()
+        self._is_stopped = False
+        if not overwrite:
+            self._check_place()
 
     def _check_place(self) -> None:
         """Raise if something is in the way."""
-        if self.overwrite or (self.resume and self.parts.folder.exists()):
-            return
-        if self.parts.folder.exists():
+        if self._parts.folder.exists():
+            if self._resume:
+                return
             raise BatchUsageError(
-                f"{self.parts.folder}: an earlier run did not end; --resume (resume=True) goes on with it, "
+                f"{self._parts.folder}: an earlier run did not end; --resume (resume=True) goes on with it, "
                 "--overwrite (overwrite=True) begins anew"
             )
-        there = [target for target in self.targets if target.path.exists()]
-        if not there:
-            return
-        if not self.resume:
+        there = [target for target in self._targets if target.path.exists()]
+        if there and not self._resume:
             raise BatchUsageError(
                 f"{there[0].path}: there is such a file already; --overwrite (overwrite=True) replaces it"
             )
         for target in there:
-            if not self.record.is_as_written(absolute(target.path)):
-                raise BatchUsageError(
-                    f"{target.path}: it was changed after the run that wrote it; --overwrite (overwrite=True) makes it "
-                    "anew"
-                )
-            if changed := self.record.changed(absolute(target.path), _made_of(self.options, target)):
-                raise BatchUsageError(
-                    f"{target.path}: made with other {' and '.join(changed)} than now; give what it was made with, "
-                    "or --overwrite (overwrite=True) to begin anew"
-                )
-        if missing := [source for target in self.targets if target not in there for source in target.sources]:
+            self._record.check(absolute(target.path), self._made_of(target.sources))
+        missing = [source for target in self._targets if target not in there for source in target.sources]
+        if there and missing:
             raise BatchUsageError(
                 f"{missing[0].path}: not in the output of the run that has ended; to add it, give it alone, with the "
                 "same output and without --resume (resume=True)"
             )
 
-    def _is_complete(self) -> bool:
-        """Return whether all that is asked for is there; that it was made of the same is checked before."""
-        return not self.parts.folder.exists() and all(target.path.exists() for target in self.targets)
-
-    def go(self, tell: Tell) -> BatchSummary:
+    def go(self, work: Engine, tell: Tell | None = None) -> BatchSummary:
         """Do it. Returns the summary; one without rows if it is resumed and was complete. Raises as `parse_files`."""
-        files: dict[str, Any] = {
-            "inputs": tuple(source.path for source in self.sources),
-            "outputs": tuple(target.path for target in self.targets),
-        }
         start = time.monotonic()
-        complete = self.resume and self._is_complete()
-        with Pool(self.options, self.jobs) as pool:
-            if not complete and self.jobs > 1:
-                pool.start(1 + self.size // SIZE)  # others when there are rows for them
-            for source in self.sources:
-                check_columns(source, self.options)
-            if complete:
-                return BatchSummary(**files)
-            depends = _what_counts(self.options, self.targets)
-            if self.resume and self.parts.folder.exists():
-                self.parts.resume(depends)
-            else:
-                self.parts.discard()
-                self.parts.begin(depends)
-            counts = self._work(pool, tell)
-        self.record.add({absolute(target.path): _made_of(self.options, target) for target in self.targets})
-        self.parts.discard()
-        return counts.summary(skipped_rows=self.skipped_rows, seconds=time.monotonic() - start, **files)
+        files: dict[str, Any] = {
+            "inputs": tuple(source.path for source in self._sources),
+            "outputs": tuple(target.path for target in self._targets),
+        }
+        for source in self._sources:
+            check_columns(source, self._options)
+        # That it was made of the same is checked before.
+        if self._resume and not self._parts.folder.exists() and self._targets[0].path.exists():
+            return BatchSummary(**files)
+        outputs = [[str(target.path.absolute()), *target.kind] for target in self._targets]
+        depends = hashed(versions=__version__, pieces=[ROWS, SIZE], outputs=outputs)
+        self._parts.begin({**self._made_of(self._sources), **depends}, resume=self._resume)
+        counts = self._work(work(self._tasks()), tell or (lambda progress: None))
+        self._record.add({absolute(target.path): self._made_of(target.sources) for target in self._targets})
+        self._parts.discard()
+        return counts.summary(skipped_rows=self._skipped_rows, seconds=time.monotonic() - start, **files)
 
-    def _work(self, pool: Pool, tell: Tell) -> Counts:
-        done = run_here(self._tasks(), self.options) if self.jobs == 1 else pool.run(self._tasks())
-        rows, share = 0, 0.0
-        with _Outputs(self) as outputs:
-            for task in done:
-                rows += task.rows
-                share += task.weight
-                tell(BatchProgress(rows, self.skipped_rows, min(1.0, share + self.skipped_share)))
-                if self.jobs > 1:
-                    outputs.advance()
-            return outputs.finish()
+    def _made_of(self, sources: Iterable[Source]) -> Made:
+        states = [(source.path, source.path.stat()) for source in sources]
+        inputs = [[str(path.absolute()), state.st_size, state.st_mtime_ns] for path, state in states]
+        return hashed(options=self._options.as_json(), inputs=inputs)
 
     def _tasks(self) -> Iterator[Task]:
         """Yield the tasks, made while they are asked for; those whose parts are there are left out."""
-        done = self.parts.done()
-        for place, target in enumerate(self.targets):
+        self._done = self._parts.done()
+        for place, target in enumerate(self._targets):
             for source in target.sources:
-                for piece, weight in self._read(source):
-                    number = len(self.places)
-                    self.places.append(place)
-                    if number in done:
-                        self.skipped_rows += piece.rows
-                        self.skipped_share += weight
-                        continue
-                    data = piece.encode() if piece.span is None else b""
-                    path, lines = self.parts.path(number), source.kind.format == "jsonl"
-                    rows = (piece.first, piece.rows, weight, data)
-                    yield Task(path, str(source.path), lines, *rows, target.kind, piece.span)
+                share = 0.0
+                for piece in self._read(source):
+                    weight = (piece.share - share) * source.size / self.size
+                    share = piece.share
+                    number = len(self._places)
+                    self._places.append(place)
+                    if number not in self._done:
+                        path = self._parts.path(number)
+                        yield Task(number, piece.data, source, piece.first, piece.rows, path, target.kind, weight)
+                    else:
+                        self._skipped_rows += piece.rows
+                        self._skipped_share += weight
 
-    def _read(self, source: Source) -> Iterator[tuple[Piece, float]]:
+    def _read(self, source: Source) -> Iterator[Piece]:
         """Yield the pieces of a file. What is wrong in the middle of it says how to go on."""
         try:
-            yield from read_weighted(source, self.size)
+            yield from read_pieces(source)
         except XMLToolsError as error:
-            others = ", or take it out of the inputs" if len(self.sources) > 1 else ""
+            others = ", or take it out of the inputs" if len(self._sources) > 1 else ""
             raise XMLToolsError(
                 f"{error}; correct the file{others}, and begin anew with --overwrite (overwrite=True)"
             ) from None
 
+    def _work(self, done: Iterator[Task], tell: Tell) -> Counts:
+        """Take what is done, while a thread puts the outputs together: each part when those before it are there."""
+        rows, share, following = 0, 0.0, 0
+        with ThreadPoolExecutor(1, thread_name_prefix="xmltools-batch") as thread:
+            counts = thread.submit(self._join)
+            try:
+                for task in done:
+                    rows += task.rows
+                    share += task.weight
+                    tell(BatchProgress(rows, self._skipped_rows, min(1.0, share + self._skipped_share)))
+                    self._done.add(task.number)
+                    while following in self._done and following < len(self._places):
+                        self._ready.put(following)
+                        following += 1
+                    if counts.done():  # it went wrong
+                        break
+                for number in range(following, len(self._places)):  # done before
+                    self._ready.put(number)
+                self._ready.put(None)
+                return counts.result()
+            except BaseException:
+                self._is_stopped = True
+                self._ready.put(None)
+                raise
 
-class _Outputs:
-    """Puts the outputs together, each part when those in front of it are there, in a thread beside the work."""
+    def _join(self) -> Counts:
+        """Put the outputs together. Returns what the parts say of their rows."""
+        counts = Counts()
+        groups = groupby(self._take(), key=self._places.__getitem__)
+        place, parts = next(groups, (-1, iter(())))
+        for number, target in enumerate(self._targets):
+            is_here = place == number
+            _join_parts(target, map(self._parts.path, parts if is_here else ()), self._options, counts)
+            if is_here:
+                place, parts = next(groups, (-1, iter(())))
+        return counts
 
-    def __init__(self, run: _Run) -> None:
-        self._run = run
-        self._counts = Counts()
-        self._assembly: Assembly | None = None
-        self._place = -1  # of the target that is being written
-        self._next = 0  # the part whose turn it is
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="xmltools-batch")
-        self._steps: deque[Future[None]] = deque()
-
-    def __enter__(self) -> _Outputs:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._thread.shutdown(cancel_futures=True)
-        if self._assembly is not None:
-            self._assembly.close()
-
-    def advance(self) -> None:
-        """Let what is there be written. Raises what went wrong with what was there before."""
-        while self._steps and self._steps[0].done():
-            self._steps.popleft().result()
-        places = self._run.places
-        while self._next < len(places) and (part := self._run.parts.path(self._next)).exists():
-            self._steps.append(self._thread.submit(self._add, places[self._next], part))
-            self._next += 1
-
-    def finish(self) -> Counts:
-        """Write what is left, when all parts are there. Returns what they say of their rows."""
-        self.advance()
-        self._steps.append(self._thread.submit(self._go_to, len(self._run.targets)))
-        for step in self._steps:
-            step.result()
-        return self._counts
-
-    def _add(self, place: int, part: Path) -> None:
-        self._go_to(place)
-        assert self._assembly is not None
-        self._assembly.add(part)
-
-    def _go_to(self, place: int) -> None:
-        """Finish the targets in front of one and begin it, or finish all."""
-        while self._place < place:
-            if self._assembly is not None:
-                self._assembly.finish()
-                self._assembly = None
-            self._place += 1
-            if self._place < len(self._run.targets):
-                self._assembly = self._begin(self._run.targets[self._place])
-
-    def _begin(self, target: Target) -> Assembly:
-        alike = len(target.sources) == 1 and target.sources[0].kind.format != "jsonl"
-        return Assembly(target.path, target.kind, self._run.options, self._counts, alike=alike)
+    def _take(self) -> Iterator[int]:
+        """Yield the numbers of the parts, each when it is ready."""
+        while (number := self._ready.get()) is not None and not self._is_stopped:
+            yield number
+        if self._is_stopped:
+            raise XMLToolsError("the run was stopped")
 
 
-def _made_of(options: BatchOptions, target: Target) -> dict[str, Any]:
-    return {"options": options.as_json(), "inputs": [_state(source.path) for source in target.sources]}
+def _join_parts(target: Target, parts: Iterator[Path], options: BatchOptions, counts: Counts) -> None:
+    """Write a file, which is there only when all of it is. What its parts say of their rows is added to `counts`.
 
+    Raises `XMLToolsError` if the format cannot hold the columns.
+    """
+    # In the same folder: that may be on a disk of its own.
+    draft = target.path.with_name(f".{target.path.name}.tmp")
+    draft.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with draft.open("wb") as file:
+            if target.kind.format == "jsonl":
+                for part in parts:
+                    counted, rows = open_part(part)
+                    counts.add(counted)
+                    with rows:
+                        shutil.copyfileobj(rows, file, 1 << 20)
+            else:
+                from xmltools.batch.files.tables import write_tables
 
-def _what_counts(options: BatchOptions, targets: Sequence[Target]) -> dict[str, Any]:
-    """Return all that the parts of a run depend on."""
-    versions = [__version__]
-    sources = [source for target in targets for source in target.sources]
-    if {kind.format for kind in [each.kind for each in targets] + [each.kind for each in sources]} - {"jsonl"}:
-        from xmltools.batch.arrow import pa
-
-        versions.append(pa.__version__)
-    return {
-        "versions": versions,
-        "pieces": [ROWS, SIZE],
-        "options": options.as_json(),
-        "inputs": [_state(source.path) for source in sources],
-        "outputs": [[str(target.path.absolute()), *target.kind] for target in targets],
-    }
-
-
-def _state(path: Path) -> list[Any]:
-    state = path.stat()
-    return [str(path.absolute()), state.st_size, state.st_mtime_ns]
+                write_tables(file, target, parts, options, counts)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(target.path)
+    finally:
+        draft.unlink(missing_ok=True)

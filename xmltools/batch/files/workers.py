@@ -2,8 +2,7 @@
 
 One thread serves all processes, each at the end of a pipe: a worker gets a task when it has none, so that one more task
 is held than there are workers, and a worker that dies takes one task with it, which can be named. A worker whose parent
-is gone reads the end of its pipe and leaves. Rows follow their task as they are: pickled, they would be copied twice
-more.
+is gone reads the end of its pipe and leaves.
 """
 
 from __future__ import annotations
@@ -16,14 +15,13 @@ import sys
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
 from importlib.abc import MetaPathFinder
 from itertools import islice
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
-from xmltools.batch.files.places import Kind
+from xmltools.batch.files.places import Kind, Source
 from xmltools.batch.files.resume import write_part
 from xmltools.batch.json_lines import as_json, parse_lines, written
 from xmltools.batch.options import BatchOptions
@@ -35,28 +33,18 @@ from xmltools.errors import XMLToolsError
 _CONTEXT = multiprocessing.get_context("spawn")
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
-    """Rows to parse: where they come from, as what, and where the part is to be written. Their `data`, or the `span` of
-    the source where it is: what a worker reads itself need not pass a pipe."""
+class Task(NamedTuple):
+    """Rows to parse: the number of their part, where they come from (`first` is the number of the first, or of its
+    line), where the part is to be written, as what, and which share of the run they are."""
 
-    path: Path
-    source: str
-    lines: bool
+    number: int
+    data: bytes
+    source: Source
     first: int
     rows: int
-    weight: float
-    data: bytes
+    path: Path
     kind: Kind
-    span: tuple[int, int] | None = None
-
-    def read(self) -> bytes:
-        """Return the data."""
-        if self.span is None:
-            return self.data
-        with Path(self.source).open("rb") as file:
-            file.seek(self.span[0])
-            return file.read(self.span[1] - self.span[0])
+    weight: float
 
 
 class Worker:
@@ -68,17 +56,18 @@ class Worker:
 
     def do(self, task: Task) -> None:
         """Parse the rows of a task and write its part. Raises `XMLToolsError` for rows that cannot be in the output."""
-        counts, before = Counts(), self._parser.untyped_rows
-        self._parser.other_roles.clear()
-        rows = self._from_lines(task, counts) if task.lines else self._from_table(task, counts)
+        parser, counts = self._parser, Counts()
+        parser.untyped_rows = 0
+        parser.other_roles.clear()
+        rows = self._from_lines(task, counts) if task.source.kind.format == "jsonl" else self._from_table(task, counts)
         if task.kind.gzipped and task.kind.format == "jsonl":
             rows = gzip.compress(rows, 6, mtime=0)
-        counts.numbers["untyped_rows"] = self._parser.untyped_rows - before
-        counts.tallies["other_roles"].update(self._parser.other_roles)
+        counts.numbers["untyped_rows"] = parser.untyped_rows
+        counts.tallies["other_roles"].update(parser.other_roles)
         write_part(task.path, counts.as_json(), rows)
 
     def _from_lines(self, task: Task, counts: Counts) -> bytes:
-        lines = list(parse_lines(task.read(), task.first, task.source, self._options, self._parser))
+        lines = list(parse_lines(task.data, task.first, str(task.source.path), self._options, self._parser))
         for line in lines:
             counts.see(line.row)
         if task.kind.format == "jsonl":
@@ -88,21 +77,18 @@ class Worker:
         return self._encode(table_of(lines, self._options), [line.row for line in lines])
 
     def _from_table(self, task: Task, counts: Counts) -> bytes:
-        from xmltools.batch.arrow import pa
+        from xmltools.batch.arrow import json_text, pa, records_of
         from xmltools.batch.table import values_of
 
         table = pa.ipc.open_stream(task.data).read_all()
-        self._options.check_columns(table.column_names, task.source)
+        self._options.check_columns(table.column_names, str(task.source.path))
         rows = [self._parser.parse(*values) for values in values_of(table, self._options)]
         for row in rows:
             counts.see(row)
-        return self._as_lines(table, rows) if task.kind.format == "jsonl" else self._encode(table, rows)
-
-    def _as_lines(self, table: Any, rows: Iterable[Row]) -> bytes:
-        from xmltools.batch.arrow import json_text, records_of
-
+        if task.kind.format != "jsonl":
+            return self._encode(table, rows)
         records = zip(records_of(table), rows, strict=True)
-        lines = (f"{json_text(record)[:-1]}, {as_json(row, self._options)[1:].decode()}\n" for record, row in records)
+        lines = (f"{json_text(each)[:-1]}, {as_json(row, self._options)[1:].decode()}\n" for each, row in records)
         return "".join(lines).encode()
 
     def _encode(self, table: Any, rows: list[Row]) -> bytes:
@@ -110,6 +96,25 @@ class Worker:
         from xmltools.batch.table import with_rows
 
         return encode(with_rows(table, [rows], self._options))
+
+    def attempt(self, task: Task) -> Exception | None:
+        """Do a task. Returns what went wrong, where that need not end the worker."""
+        try:
+            self.do(task)
+        except (XMLToolsError, OSError, MemoryError) as error:
+            return error
+        except Exception as error:  # a bug: what its own type holds may not pass to another process
+            where = f"{task.rows} rows of {task.source.path} from {task.first} on"
+            return RuntimeError(f"{where}: {type(error).__name__}: {error}")
+        return None
+
+
+def run_here(tasks: Iterable[Task], options: BatchOptions) -> Iterator[Task]:
+    """Do tasks in this process. Yields each that is done."""
+    worker = Worker(options)
+    for task in tasks:
+        worker.do(task)
+        yield task
 
 
 # Processes
@@ -120,14 +125,6 @@ def available_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-def run_here(tasks: Iterable[Task], options: BatchOptions) -> Iterator[Task]:
-    """Do tasks in this process. Yields each that is done."""
-    worker = Worker(options)
-    for task in tasks:
-        worker.do(task)
-        yield task
 
 
 class Pool:
@@ -143,9 +140,11 @@ class Pool:
 
     def __exit__(self, *_: object) -> None:
         for worker in self._workers:
-            worker.kill()
+            worker.process.kill()  # a part that it is writing has not its name yet
         for worker in self._workers:
-            worker.stop()
+            worker.pipe.close()
+            worker.process.join()
+            worker.process.close()
 
     def start(self, number: int) -> None:
         """Start workers until there are so many, or `jobs`. They load what they need while their parent goes on."""
@@ -173,34 +172,32 @@ class Pool:
                     worker.begin(following)
                     following = next(waiting, None)
                 else:
-                    worker.kill()  # its memory is given back while others work
+                    worker.process.kill()  # its memory is given back while others work
                 yield done
 
 
 class _Process:
-    """A worker as its parent sees it, and the task that it has."""
+    """A worker as its parent sees it, and the task that it has, without its data."""
 
     def __init__(self, options: BatchOptions) -> None:
         self.pipe, inner = _CONTEXT.Pipe()
         self.task: Task | None = None
-        self._process = _CONTEXT.Process(target=_serve, args=(inner, options), daemon=True)
+        self.process = _CONTEXT.Process(target=_serve, args=(inner, options), daemon=True)
         with _without_interrupts():
-            self._process.start()
+            self.process.start()
         inner.close()
 
     def begin(self, task: Task) -> None:
         """Give it a task."""
-        self.task = task
+        self.task = task._replace(data=b"")
         try:
-            self.pipe.send(replace(task, data=b""))
-            if task.span is None:
-                self.pipe.send_bytes(task.data)
+            self.pipe.send(task)
         except OSError:
             self._report_death(task)
 
     def finish(self) -> Task:
         """Take the answer to its task. Returns the task, or raises what went wrong."""
-        task = self.task
+        task, self.task = self.task, None
         assert task is not None
         try:
             problem = self.pipe.recv()
@@ -208,28 +205,17 @@ class _Process:
             self._report_death(task)
         if problem is not None:
             raise problem
-        self.task = None
         return task
 
     def _report_death(self, task: Task) -> NoReturn:
-        self._process.join()
-        code = self._process.exitcode or 0
-        line = "line" if task.lines else "row"
+        self.process.join()
+        code = self.process.exitcode or 0
+        line = "line" if task.source.kind.format == "jsonl" else "row"
         why = "if it ran out of memory, fewer jobs need less" if code < 0 else "what it printed says why"
         raise XMLToolsError(
-            f"a worker ended (exit code {code}) while it parsed {task.rows:,} rows of {task.source} from {line} "
+            f"a worker ended (exit code {code}) while it parsed {task.rows:,} rows of {task.source.path} from {line} "
             f"{task.first:,} on; {why}, and the run can be resumed"
         )
-
-    def kill(self) -> None:
-        """Have it end, whatever it does. A part that it is writing has not its name yet."""
-        self._process.kill()
-
-    def stop(self) -> None:
-        """Wait until it has ended."""
-        self.pipe.close()
-        self._process.join()
-        self._process.close()
 
 
 @contextmanager
@@ -251,8 +237,7 @@ def _serve(pipe: Connection, options: BatchOptions) -> None:
     worker = Worker(options)
     with suppress(EOFError, OSError):
         while True:
-            task: Task = pipe.recv()
-            pipe.send(_attempt(worker, task if task.span is not None else replace(task, data=pipe.recv_bytes())))
+            pipe.send(worker.attempt(pipe.recv()))
 
 
 def _load_less() -> None:
@@ -269,14 +254,3 @@ class _NoPandas(MetaPathFinder):
         """Raise for pandas; of others it knows nothing."""
         if name == "pandas":
             raise ModuleNotFoundError("workers have no use for pandas", name=name)
-
-
-def _attempt(worker: Worker, task: Task) -> Exception | None:
-    try:
-        worker.do(task)
-    except (XMLToolsError, OSError, MemoryError) as error:
-        return error
-    except Exception as error:  # a bug: what its own type holds may not pass a pipe
-        where = f"{task.rows} rows of {task.source} from {task.first} on"
-        return RuntimeError(f"{where}: {type(error).__name__}: {error}")
-    return None

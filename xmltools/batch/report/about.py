@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from pathlib import Path
 
+from jinja2.filters import do_filesizeformat
+
 from xmltools.batch.options import BatchOptions
 from xmltools.batch.summary import BatchSummary, remarks
 
@@ -45,19 +47,8 @@ def describe_run(
 
 
 def _files(paths: Sequence[Path]) -> list[str]:
-    sizes = [path.stat().st_size if path.exists() else 0 for path in paths]
-    named = [f"{path} ({_bytes(size)})" for path, size in zip(paths, sizes, strict=True)]
-    rest = len(named) - _FILES
-    if rest > 1:
-        named[_FILES:] = [f"and {rest:,} more; {len(paths):,} files, {_bytes(sum(sizes))} in all"]
-    return named
-
-
-def _bytes(size: int) -> str:
-    for unit, least in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
-        if size >= least:
-            return f"{size / least:.1f} {unit}"
-    return f"{size} bytes"
+    named = [f"{path} ({do_filesizeformat(path.stat().st_size)})" for path in paths[:_FILES] if path.exists()]
+    return [*named, *([f"and {len(paths) - _FILES:,} more files"] if len(paths) > _FILES else [])]
 
 
 def _tools(options: BatchOptions, file: str | None) -> Iterator[str]:

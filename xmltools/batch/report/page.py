@@ -7,25 +7,28 @@ nothing. What it looks like is in `data/page.html`; here are the words and numbe
 from __future__ import annotations
 
 import base64
+import csv
 import hashlib
+import json
 import platform
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from html import escape
 from importlib.resources import files as data_files
+from io import BytesIO, StringIO
+from itertools import chain
 from math import log2
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from xmltools import __version__
-from xmltools.batch.arrow import pa
+from xmltools.batch.arrow import CsvFile, pa, pq
 from xmltools.batch.files.resume import replace
-from xmltools.batch.report.groups import VALUES, Groups
-from xmltools.batch.report.tallies import check_ending, encode_tallies
-from xmltools.batch.report.tally import Sizes, Tally, fold, read_lists
+from xmltools.batch.options import TALLIES, BatchUsageError
+from xmltools.batch.report.tally import VALUES, Groups, Seen, Sizes, fold, rows_of_batch
 from xmltools.batch.report.worst import Worst
+from xmltools.batch.rows import ROW_CODES
 from xmltools.dialects import all as all_dialects
 from xmltools.errors import XMLToolsError
 from xmltools.extras import install_line
@@ -36,15 +39,6 @@ try:
     from markupsafe import Markup
 except ImportError:
     raise ImportError(f"reports of xmltools.batch need the library jinja2: {install_line('batch')}") from None
-
-_TITLE = "Batch report"
-# What a row can fail with as a whole.
-_OF_ROWS = {
-    "invalid_line": "a line of the input is no JSON object",
-    "invalid_reply": "the value of the row is no text",
-    "invalid_messages": "the messages of the row could not be read",
-    "invalid_tools": "the row's own tools could not be read",
-}
 
 # Controls but for the tab; what has no width, turns the direction or tags other characters; half characters.
 _UNSEEN = re.compile(
@@ -88,25 +82,30 @@ def write_report(
     for each in targets:
         if not each.parent.is_dir() or each.is_dir():
             raise XMLToolsError(f"report: expected a file name in a folder that exists, got {str(each)!r:.200}")
-    if tallies is not None:
-        check_ending(Path(tallies))
+    if tallies is not None and Path(tallies).suffix.lower() not in TALLIES:
+        got = f"{str(tallies)!r:.200}"
+        raise BatchUsageError(f"tallies: expected a name that ends with {', '.join(TALLIES)}, got {got}")
     files: Mapping[str, Iterable[Any]] = batches if isinstance(batches, Mapping) else {"": batches}
-    tally, worst, groups = Tally(), Worst(messages), None if by is None else Groups(by)
+    worst, tallies_of = Worst(), Groups()
     for file, parts in files.items():
-        first = 0
-        for batch in parts:
-            lists = read_lists(batch, column, prefix)
-            source = batch.column(column)
-            worst.add(source, lists, file if len(files) > 1 else "", first)
-            tally.add(source, lists, messages)
-            if groups is not None:
-                groups.add(batch, source, lists, messages)
-            first += len(source)
+        rows = chain.from_iterable(
+            [part] if isinstance(part, Seen) else rows_of_batch(part, column, prefix, messages, by) for part in parts
+        )
+        for number, row in enumerate(rows):
+            worst.add(row, file if len(files) > 1 else "", number)
+            tallies_of.add(row, by is not None)
+    tally, *groups = tallies_of.ranked()
     if target is not None:
-        page = _page(tally, worst, groups, messages, about or {}, title or _TITLE, now or datetime.now(UTC))
+        said = {"messages": messages, "about": about or {}, "title": title or "Batch report", "by": by}
+        page = _page(tally=tally[1], worst=worst.rows, groups=groups, now=now or datetime.now(UTC), **said)
         _write(Path(target), page.encode())
     if tallies is not None:
-        _write(Path(tallies), encode_tallies(Path(tallies), tally, groups))
+        records = [
+            {"group_kind": group.kind, "group": group.text, **record}
+            for group, each in (tally, *groups)
+            for record in each.records()
+        ]
+        _write(Path(tallies), _encode_tallies(Path(tallies).suffix.lower(), records))
 
 
 def _write(target: Path, content: bytes) -> None:
@@ -116,15 +115,7 @@ def _write(target: Path, content: bytes) -> None:
         raise XMLToolsError(f"report: could not write {str(target)!r:.200}: {error.strerror}") from None
 
 
-def _page(
-    tally: Tally,
-    worst: Worst,
-    groups: Groups | None,
-    messages: bool,
-    about: Mapping[str, Sequence[str]],
-    title: str,
-    now: datetime,
-) -> str:
+def _page(**values: Any) -> str:
     environment = Environment(
         loader=PackageLoader(__package__, "data"),
         autoescape=True,
@@ -136,22 +127,35 @@ def _page(
     environment.filters |= _FILTERS
     data = data_files(__package__).joinpath("data")
     style, icon = (Markup(data.joinpath(name).read_text("utf-8")) for name in ("page.css", "icon.svg"))
-    versions = f"xmltools {__version__}, pyarrow {pa.__version__}, Python {platform.python_version()}"
     return environment.get_template("page.html").render(
-        tally=tally,
-        worst=worst.rows,
-        groups=None if groups is None else groups.ranked(),
-        by="" if groups is None else groups.by,
         most_groups=VALUES,
         dialects={dialect.name for dialect in all_dialects()},
-        messages=messages,
-        about=about,
-        title=title,
-        now=now,
-        versions=versions,
+        versions=f"xmltools {__version__}, pyarrow {pa.__version__}, Python {platform.python_version()}",
         style=style,
         icon=icon,
+        **values,
     )
+
+
+# The counts as a file, for people's own plots: a table with one count in each row
+
+_TEXTS = ("group_kind", "group", "tally", "server", "name")
+_NUMBERS = ("from", "to", "value")
+
+
+def _encode_tallies(ending: str, records: list[dict[str, Any]]) -> bytes:
+    if ending == ".json":
+        return json.dumps(records, ensure_ascii=False, indent=1).encode()
+    if ending == ".csv":
+        lines = StringIO()
+        writer = csv.DictWriter(CsvFile(lines), (*_TEXTS, *_NUMBERS), lineterminator=CsvFile.TERMINATOR)
+        writer.writeheader()
+        writer.writerows(records)
+        return lines.getvalue().encode()
+    types = {**dict.fromkeys(_TEXTS, pa.string()), **dict.fromkeys(_NUMBERS, pa.int64())}
+    file = BytesIO()
+    pq.write_table(pa.Table.from_pylist(records, pa.schema(types)), file)
+    return file.getvalue()
 
 
 # Text in the page
@@ -200,69 +204,51 @@ def percent(part: int, whole: int) -> str:
 
 
 def _meaning(code: str) -> str:
-    of_block = CODES[code].meaning.partition(". ")[0].removesuffix(".") if code in CODES else ""
-    said = "; or ".join(filter(None, (of_block, _OF_ROWS.get(code))))
+    of_row = ROW_CODES.get(code, "").partition(":")[0]
+    said = CODES[code].meaning.partition(". ")[0].removesuffix(".") if code in CODES else of_row
     return said[:1].upper() + said[1:]
 
 
-# Drawings
+# Drawings: of columns, each with the label below it, what it means in words, and how many there are
 
-
-class _Column(NamedTuple):
-    """A column of a drawing: the label below it, what it means in words, and how many there are."""
-
-    label: str
-    meaning: str
-    total: int
+_Column = tuple[str, str, int]
 
 
 def _columns_of_sizes(sizes: Sizes) -> list[_Column]:
-    return [
-        _Column(_power(power), f"{1 << power:,} to {(2 << power) - 1:,}", count) for power, count in sizes.by_power()
-    ]
+    return [(_binary(first), f"{first:,} to {last:,}", count) for (first, last), count in sizes.classes()]
+
+
+def _binary(size: int) -> str:
+    unit = min((size.bit_length() - 1) // 10, 3)
+    return f"{size >> 10 * unit}{('', 'Ki', 'Mi', 'Gi')[unit]}"
 
 
 def _lines_of_sizes(sizes: Sizes) -> list[tuple[str, float]]:
     """Where the median and the 95th percentile are among the columns."""
-    first = sizes.by_power()[0][0]
+    first = sizes.classes()[0][0][0]
     marks = (("median", sizes.quantile(0.5)), ("p95", sizes.quantile(0.95)))
-    return [(name, log2(max(size, 1)) - first) for name, size in marks]
+    return [(name, log2(max(size, 1) / first)) for name, size in marks]
 
 
-def _power(power: int) -> str:
-    unit, rest = divmod(power, 10)
-    return f"{1 << rest}{('', 'Ki', 'Mi', 'Gi')[min(unit, 3)]}"
-
-
-def _columns_of_rows(counts: Counter[tuple[int, int]]) -> list[_Column]:
-    return [
-        _Column(_range(*step), f"{_range(*step)} call{'s' * (step[1] != 1)}", counts[step]) for step in _steps(counts)
-    ]
-
-
-def _range(first: int, last: int) -> str:
-    return f"{first:,}" if first == last else f"{first:,}–{last:,}"
-
-
-def _steps(counts: Counter[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+def _columns_of_rows(counts: Mapping[tuple[int, int], int]) -> Iterator[_Column]:
     """The classes of numbers of calls, from none to the last one, those without a row included."""
-    step, last = fold(0), max(counts)
-    while step < last:
-        yield step
-        step = fold(step[1] + 1)
-    yield last
+    step, end = fold(0), max(counts)
+    while step <= end:
+        first, last = step
+        name = f"{first:,}" if first == last else f"{first:,}–{last:,}"
+        yield name, f"{name} call{'s' * (last != 1)}", counts[step]
+        step = fold(last + 1)
 
 
 _FILTERS = {
     "base64": lambda value: base64.b64encode(value.encode()).decode(),
     "digest": lambda value: base64.b64encode(hashlib.sha256(value.encode()).digest()).decode(),
     "brief": _brief,
-    "columns_of_rows": _columns_of_rows,
+    "columns_of_rows": lambda counts: list(_columns_of_rows(counts)),
     "columns_of_sizes": _columns_of_sizes,
     "lines_of_sizes": _lines_of_sizes,
     "meaning": _meaning,
     "number": "{:,}".format,
-    "of": lambda counts, keys: sum(counts[key] for key in keys),
     "percent": percent,
     "without_elements": _without_elements,
     "plural": _plural,

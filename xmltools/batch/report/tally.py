@@ -1,7 +1,6 @@
-"""What a batch run found, counted batch by batch: Arrow counts, and the memory does not grow with the rows.
+"""What a batch run found, counted row by row. The memory does not grow with the rows.
 
-Outputs that went through CSV hold the lists of calls, errors, repairs and notices as JSON. They are made lists again
-here, so that all counting is done in one way.
+Outputs that went through CSV hold the lists of calls, errors, repairs and notices as JSON: they are lists again here.
 """
 
 from __future__ import annotations
@@ -9,20 +8,27 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
-from importlib import import_module
+from hashlib import sha256
+from itertools import repeat
 from typing import Any, NamedTuple
 
-from xmltools.batch.arrow import pa
-from xmltools.batch.rows import replies_in
-from xmltools.batch.table import OUTPUT_SCHEMA, arrays
+from xmltools.batch.arrow import cell_text, pa, values_as_text
+from xmltools.batch.files.places import Source
+from xmltools.batch.files.read_pieces import batches_in, read_pieces
+from xmltools.batch.files.tables import json_columns
+from xmltools.batch.json_lines import read_object
+from xmltools.batch.options import BatchOptions
+from xmltools.batch.rows import FOREIGN, is_clean, replies_in
+from xmltools.batch.table import OUTPUT_SCHEMA, arrays, column_values
 from xmltools.errors import XMLToolsError
 
-# Loaded after `pa`, which says how to get pyarrow where it is missing.
-pc: Any = import_module("pyarrow.compute")
-
+VALUES = 100
+"""How many values of a column are told apart."""
+_STEP = 1024  # rows that are Python values at once
 _FINE = 7  # leading bits of a size that are kept: a quantile is exact to 1 %
-_NAMES = 10_000  # names that are told apart: without tools a model makes up any number of them
-_REST = ("", "")
+_NAMES = 10_000  # tools that are told apart: without tools given, a model makes up any number of them
+_NAMES_OF_GROUP = 200
+_LONGEST = 160  # characters of a value that are shown
 _TOTALS = (
     "rows",
     "rows_with_calls",
@@ -33,92 +39,82 @@ _TOTALS = (
     "calls",
     "clean_calls",
 )
-_FOREIGN = "foreign_dialect"  # the repair of a call that was read in another dialect, as `also` asks for
 
 
-class Lists(NamedTuple):
-    """The lists of a batch, each an array of lists of structs."""
+class Seen(NamedTuple):
+    """A row of an output: the texts that were parsed, by the indices of their messages, what was found in them, and the
+    value of the column by which rows are told apart."""
 
-    calls: Any
-    errors: Any
-    repairs: Any
-    notices: Any
+    texts: dict[int, str]
+    calls: list[dict[str, Any]]
+    errors: list[dict[str, Any]]
+    repairs: list[dict[str, Any]]
+    notices: list[dict[str, Any]]
+    by: str = ""
 
 
 class Tally:
     """The counts of rows. Sizes are in characters.
 
     `foreign_calls` are calls in another dialect that stayed text, by their notation, `foreign_dialects` those that were
-    read all the same, by their dialect. At most `names` tools are told apart.
+    read, as `also` asks for, by their dialect. Such a call is clean if nothing else in it was repaired.
     """
 
     def __init__(self, names: int = _NAMES) -> None:
-        self.rows = 0
-        self.rows_with_calls = 0
-        self.rows_with_errors = 0
-        self.rows_with_repairs = 0
-        self.rows_with_foreign_calls = 0
-        self.characters = 0
-        self.calls = 0
-        self.clean_calls = 0
-        self.calls_per_row: Counter[tuple[int, int]] = Counter()
+        self.totals = Counter(dict.fromkeys(_TOTALS, 0))
         self.tools = Tools(names)
         self.sizes = Sizes()
+        self.calls_per_row: Counter[tuple[int, int]] = Counter()
         self.errors: Counter[str] = Counter()
         self.repairs: Counter[str] = Counter()
         self.foreign_calls: Counter[str] = Counter()
         self.foreign_dialects: Counter[str] = Counter()
 
-    def add(self, source: Any, lists: Lists, messages: bool) -> None:
-        """Count the rows of a batch, given the column that was parsed and its lists."""
-        self.rows += len(source)
-        self.characters += _characters(source, messages)
-        self._count_calls(lists.calls)
-        for counts, column, field in (
-            (self.errors, lists.errors, "code"),
-            (self.repairs, lists.repairs, "code"),
-            (self.foreign_calls, lists.notices, "notation"),
-        ):
-            for name, count in _value_counts(_table(column, field)[field]):
-                counts[name or ""] += count
-        self.rows_with_errors += _filled(lists.errors)
-        self.rows_with_repairs += _filled(lists.repairs)
-        self.rows_with_foreign_calls += _filled(lists.notices)
+    def add(self, row: Seen) -> None:
+        """Count a row."""
+        totals = self.totals
+        totals["rows"] += 1
+        totals["calls"] += len(row.calls)
+        for text in row.texts.values():
+            totals["characters"] += len(text)
+        foreign, repaired = bool(row.notices), False
+        for call in row.calls:
+            clean = is_clean(call)
+            totals["clean_calls"] += clean
+            self.tools.add((call["server"] or "", call["name"] or ""), clean)
+            self.sizes.add(len(call["arguments"] or ""))
+            if FOREIGN in (call["repairs"] or ()):
+                foreign = True
+                self.foreign_dialects[call["dialect"] or ""] += 1
+        for error in row.errors:
+            self.errors[error["code"] or ""] += 1
+        for notice in row.notices:
+            self.foreign_calls[notice["notation"] or ""] += 1
+        for repair in row.repairs:
+            if repair["code"] != FOREIGN:
+                repaired = True
+                self.repairs[repair["code"] or ""] += 1
+        self.calls_per_row[fold(len(row.calls))] += 1
+        totals["rows_with_calls"] += bool(row.calls)
+        totals["rows_with_errors"] += bool(row.errors)
+        totals["rows_with_repairs"] += repaired
+        totals["rows_with_foreign_calls"] += foreign
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield all counts, each as a record with the name of its tally, its `value` and what was counted."""
-        for name in _TOTALS:
-            yield {"tally": "totals", "name": name, "value": getattr(self, name)}
-        for tally, tools in (("clean_calls", self.tools.clean), ("repaired_calls", self.tools.repaired)):
-            for tool, value in tools.most_common():
-                server, name = tool if tool != _REST else (None, "(others)")
-                yield {"tally": tally, "server": server, "name": name, "value": value}
+        for name, value in self.totals.items():
+            yield {"tally": "totals", "name": name, "value": value}
+        for kind in ("clean", "repaired"):
+            ranked = sorted(self.tools.counts.items(), key=lambda each: -each[1][kind])
+            for tool, counts in (*ranked, ((None, "(others)"), self.tools.others)):
+                if counts[kind]:
+                    yield {"tally": f"{kind}_calls", "server": tool[0], "name": tool[1], "value": counts[kind]}
         for tally in ("errors", "repairs", "foreign_calls", "foreign_dialects"):
             for name, value in getattr(self, tally).most_common():
                 yield {"tally": tally, "name": name, "value": value}
-        for power, value in self.sizes.by_power():
-            yield {"tally": "argument_sizes", "from": 1 << power, "to": (2 << power) - 1, "value": value}
-        for (first, last), value in sorted(self.calls_per_row.items()):
-            yield {"tally": "calls_per_row", "from": first, "to": last, "value": value}
-
-    def _count_calls(self, calls: Any) -> None:
-        for length, count in _value_counts(pc.list_value_length(calls)):
-            self.calls_per_row[fold(length or 0)] += count
-            self.rows_with_calls += count if length else 0
-        table = _table(calls, "server", "name", "clean", "arguments", "dialect", "repairs")
-        self.calls += table.num_rows
-        for size, count in _value_counts(pc.utf8_length(table["arguments"])):
-            self.sizes.add(size or 0, count)
-        groups = table.group_by(["server", "name", "clean"], use_threads=False).aggregate([([], "count_all")])
-        for group in groups.to_pylist():
-            tool, count = (group["server"] or "", group["name"] or ""), group["count_all"]
-            self.clean_calls += count if group["clean"] else 0
-            self.tools.add(tool, bool(group["clean"]), count)
-        self.tools.bound()
-        repairs = table["repairs"]
-        foreign = pc.list_parent_indices(repairs).filter(pc.equal(pc.list_flatten(repairs), _FOREIGN))
-        for dialect, count in _value_counts(table["dialect"].take(foreign.unique())):
-            self.foreign_dialects[dialect or ""] += count
+        for tally, classes in (("argument_sizes", self.sizes.classes()), ("calls_per_row", self.calls_per_row.items())):
+            for (first, last), value in sorted(classes):
+                yield {"tally": tally, "from": first, "to": last, "value": value}
 
 
 # Counters that stay small, whatever names and sizes the rows bring
@@ -131,10 +127,10 @@ class Sizes:
         self._counts: Counter[int] = Counter()
         self.largest = 0
 
-    def add(self, size: int, count: int) -> None:
+    def add(self, size: int) -> None:
         """Count a size."""
         shift = _shift(size)
-        self._counts[size >> shift << shift] += count
+        self._counts[size >> shift << shift] += 1
         self.largest = max(self.largest, size)
 
     def quantile(self, share: float) -> int:
@@ -147,12 +143,13 @@ class Sizes:
                 return min(size + (1 << _shift(size)) // 2, self.largest)
         return 0
 
-    def by_power(self) -> list[tuple[int, int]]:
+    def classes(self) -> list[tuple[tuple[int, int], int]]:
         """Return how many sizes there are from each power of two to the next, from the smallest to the largest."""
         powers: Counter[int] = Counter()
         for size, count in self._counts.items():
             powers[max(size.bit_length() - 1, 0)] += count
-        return [(power, powers[power]) for power in range(min(powers), max(powers) + 1)] if powers else []
+        steps = range(min(powers), max(powers) + 1) if powers else ()
+        return [((1 << power, (2 << power) - 1), powers[power]) for power in steps]
 
 
 def _shift(size: int) -> int:
@@ -160,38 +157,27 @@ def _shift(size: int) -> int:
 
 
 class Tools:
-    """Calls by tool, clean ones and repaired ones. A tool is its server and its name."""
+    """Calls by tool, clean ones and repaired ones. A tool is its server and its name. If there are more than `most`,
+    those with the most calls are kept, and the others counted together."""
 
-    def __init__(self, most: int = _NAMES) -> None:
+    def __init__(self, most: int) -> None:
         self._most = most
-        self.clean: Counter[tuple[str, str]] = Counter()
-        self.repaired: Counter[tuple[str, str]] = Counter()
-        self.is_bounded = False
+        self.counts: dict[tuple[str, str], Counter[str]] = {}
+        self.others: Counter[str] = Counter()
 
-    def add(self, tool: tuple[str, str], is_clean: bool, count: int) -> None:
-        """Count calls of a tool."""
-        (self.clean if is_clean else self.repaired)[tool] += count
+    def add(self, tool: tuple[str, str], is_clean: bool) -> None:
+        """Count a call of a tool."""
+        if tool not in self.counts:
+            self.counts[tool] = Counter()
+        self.counts[tool]["clean" if is_clean else "repaired"] += 1
+        if len(self.counts) > self._most:
+            for rare, counts in self.ranked()[self._most // 2 :]:
+                self.others += counts
+                del self.counts[rare]
 
-    def calls(self) -> Counter[tuple[str, str]]:
-        """Return all calls by tool."""
-        return self.clean + self.repaired
-
-    def bound(self) -> None:
-        """If there are too many names, keep those with the most calls, and count the others together."""
-        if max(len(self.clean), len(self.repaired)) <= self._most:
-            return
-        self.is_bounded = True
-        kept = {tool for tool, _ in self.calls().most_common(self._most // 2)} | {_REST}
-        for counts in (self.clean, self.repaired):
-            for tool in counts.keys() - kept:
-                counts[_REST] += counts.pop(tool)
-
-    def ranking(self, size: int) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-        """Return the tools with the most calls, at most `size`, and all others."""
-        calls = self.calls()
-        ranked = sorted(calls, key=lambda tool: (tool == _REST, -calls[tool], tool))
-        named = len(ranked) - (_REST in calls)
-        return ranked[: min(size, named)], ranked[min(size, named) :]
+    def ranked(self) -> list[tuple[tuple[str, str], Counter[str]]]:
+        """Return the tools with their calls, those with the most calls first."""
+        return sorted(self.counts.items(), key=lambda each: (-each[1].total(), each[0]))
 
 
 def fold(length: int) -> tuple[int, int]:
@@ -202,99 +188,128 @@ def fold(length: int) -> tuple[int, int]:
     return (1 << power - 1) + 1, 1 << power
 
 
-# What is read of a batch
+class Group(NamedTuple):
+    """What rows have in common: `kind` is "all", "value" (they have the value `text`), "missing" (they have none: null
+    and empty text, which are one in CSV) or "other" (their values came late, and are counted together)."""
+
+    kind: str
+    text: str | None
 
 
-def read_lists(batch: Any, column: str, prefix: str) -> Lists:
-    """Return the lists of a batch, given the column that was parsed, and what the names of the added ones begin with.
+_ALL, _MISSING, _OTHER = Group("all", None), Group("missing", "(missing)"), Group("other", "(other)")
 
-    Raises `XMLToolsError` if it is no output of a batch run.
-    """
+
+class Groups:
+    """The tallies of all rows, and of groups of them. The first values that come are told apart: so the memory is
+    bounded, and each count that has a name is complete."""
+
+    def __init__(self) -> None:
+        self._tallies = {_ALL: Tally()}
+
+    def add(self, row: Seen, in_group: bool) -> None:
+        """Count a row, also in its group if there are any."""
+        self._tallies[_ALL].add(row)
+        if in_group:
+            group = Group("value", _brief(row.by)) if row.by else _MISSING
+            if row.by and group not in self._tallies and len(self._tallies) > VALUES:
+                group = _OTHER
+            self._tallies.setdefault(group, Tally(_NAMES_OF_GROUP)).add(row)
+
+    def ranked(self) -> list[tuple[Group, Tally]]:
+        """Return all rows, and then the groups, those with the most rows first; those without a value of their own
+        last."""
+        kinds = ("all", "value", "missing", "other")
+        found = self._tallies.items()
+        return sorted(found, key=lambda each: (kinds.index(each[0].kind), -each[1].totals["rows"], each[0].text))
+
+
+def _brief(text: str) -> str:
+    """Return a text, or if it is long its beginning, with a digest that tells it from others that begin like it."""
+    data = text.encode("utf-8", "backslashreplace")
+    if len(text) <= _LONGEST:
+        return data.decode()
+    return f"{_brief(text[: _LONGEST - 20])}… {sha256(data).hexdigest()[:8]}"
+
+
+# What is read of an output
+
+
+def rows_of_file(source: Source, options: BatchOptions, by: str | None) -> Iterator[Seen]:
+    """Yield the rows of a file that a run has written. Raises `XMLToolsError` if it is not that."""
+    if source.kind.format != "jsonl":
+        for batch, _ in batches_in(source):
+            yield from rows_of_batch(batch, options.column, options.prefix, options.messages, by)
+        return
+    for piece in read_pieces(source):
+        for line in piece.data.split(b"\n"):
+            found, _ = read_object(line)
+            if found is not None:
+                texts = _texts_in(found.get(options.column), options.messages)
+                calls, errors, repairs, notices = (found[name] for name in options.added[2:])
+                yield Seen(texts, calls, errors, repairs, notices, cell_text(by and found.get(by)))
+
+
+def rows_of_batch(batch: Any, column: str, prefix: str, messages: bool, by: str | None) -> Iterator[Seen]:
+    """Yield the rows of a record batch. Raises `XMLToolsError` if it is not the output of a batch run."""
     if not isinstance(batch, pa.RecordBatch):
         got = type(batch).__name__
         raise XMLToolsError(f"batches: expected Arrow record batches, as Table.to_batches makes them, got {got}")
-    column_of(batch, column, "give the name of the column that was parsed")
-    return Lists(*(_read(batch, prefix, OUTPUT_SCHEMA.field(name)) for name in Lists._fields))
+    source = _column_of(batch, column, "give the name of the column that was parsed")
+    # A text that became JSON is read as the text that it was, in which places count.
+    decode = column in json_columns(batch.schema)
+    lists = [_read(batch, prefix, OUTPUT_SCHEMA.field(name)) for name in Seen._fields[1:5]]
+    others = None if by is None else _column_of(batch, by, "give the name of one of the input")
+    for start in range(0, batch.num_rows, _STEP):
+        values = column_values(source.slice(start, _STEP))
+        found = zip(*(each.slice(start, _STEP).to_pylist() for each in lists), strict=True)
+        groups = repeat("") if others is None else map(cell_text, values_as_text(others.slice(start, _STEP)))
+        for value, each, group in zip(values, found, groups, strict=False):
+            calls, errors, repairs, notices = (entries or [] for entries in each)
+            texts = _texts_in(json.loads(value) if decode and value else value, messages)
+            yield Seen(texts, calls, errors, repairs, notices, group)
 
 
-def texts_in(value: Any, messages: bool) -> dict[int, str]:
-    """Return the texts that were parsed in a row, by the indices of their messages; a reply is message 0.
-
-    A value that cannot be read has none: its row has an error that says so.
-    """
+def _texts_in(value: Any, messages: bool) -> dict[int, str]:
+    """Return the texts in a row. A value that cannot be read has none: its row has an error that says so."""
     if not messages:
         return {0: value} if isinstance(value, str) else {}
     try:
-        return {} if value is None else dict(replies_in(value))
+        return dict(replies_in(value))
     except XMLToolsError:
         return {}
 
 
-def column_of(batch: Any, name: str, advice: str) -> Any:
-    """Return a column of a batch. Raises `XMLToolsError` with the advice if there is none, or more than one."""
-    if name not in batch.schema.names:
+def _column_of(batch: Any, name: str, advice: str) -> Any:
+    found = batch.schema.names.count(name)
+    if not found:
         known = ", ".join(map(repr, batch.schema.names))
         raise XMLToolsError(f"report: there is no column {name!r:.80} in the output; {advice}; it has {known:.300}")
-    if batch.schema.names.count(name) > 1:
+    if found > 1:
         raise XMLToolsError(f"report: the output has several columns {name!r:.80}; rename all but the one of the run")
     return batch.column(name)
 
 
 def _read(batch: Any, prefix: str, field: Any) -> Any:
+    """Return a column of lists, made of JSON if they are that."""
     name = prefix + field.name
-    column = column_of(batch, name, "give the prefix with which it was made")
-    if pa.types.is_null(column.type):
-        return pa.nulls(len(column), field.type)
-    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-        return _from_json(column, name, field.type)
-    if not _fits(column.type, field.type):
-        raise _unexpected(name, str(column.type))
-    return column
+    column = _column_of(batch, name, "give the prefix with which it was made")
+    type, got = column.type, str(column.type)
+    if pa.types.is_null(type):
+        return column
+    if pa.types.is_string(type) or pa.types.is_large_string(type):
+        try:
+            values = [json.loads(cell or "null") for cell in column.to_pylist()]
+            return pa.concat_arrays(arrays(values, field.type))
+        except (pa.ArrowException, TypeError, OverflowError) as error:
+            got = f"JSON of another shape ({error.__class__.__name__})"
+        except (ValueError, RecursionError):
+            got = "text that is no JSON"
+    elif _fields(field.type) <= _fields(type):
+        return column
+    raise XMLToolsError(f"report: column {name!r:.80}: expected lists as a batch run writes them, got {got:.200}")
 
 
-def _fits(type: Any, wanted: Any) -> bool:
-    """Return whether a type is one of lists whose structs have the wanted fields, and maybe more."""
+def _fields(type: Any) -> set[str]:
+    """Return the names of the fields in a list of structs, none if a type is something else."""
     is_list = pa.types.is_list(type) or pa.types.is_large_list(type)
-    if not (is_list and pa.types.is_struct(type.value_type)):
-        return False
-    return {field.name for field in wanted.value_type} <= {field.name for field in type.value_type}
-
-
-def _from_json(column: Any, name: str, type: Any) -> Any:
-    try:
-        values = [json.loads(cell.as_py() or "null") for cell in column]
-    except (ValueError, RecursionError):
-        raise _unexpected(name, "text that is no JSON") from None
-    try:
-        return pa.concat_arrays(arrays(values, type))
-    except (pa.ArrowException, TypeError, OverflowError) as error:
-        raise _unexpected(name, f"JSON of another shape ({error.__class__.__name__})") from None
-
-
-def _unexpected(name: str, got: str) -> XMLToolsError:
-    return XMLToolsError(f"report: column {name!r:.80}: expected lists as a batch run writes them, got {got:.200}")
-
-
-def _table(lists: Any, *names: str) -> Any:
-    """Some fields of the structs in all lists, as a table."""
-    flat = lists.flatten()
-    return pa.table([pc.struct_field(flat, name) for name in names], list(names))
-
-
-def _filled(lists: Any) -> int:
-    """How many of the lists have something in them."""
-    return pc.sum(pc.greater(pc.list_value_length(lists), 0)).as_py() or 0
-
-
-def _value_counts(values: Any) -> Iterator[tuple[Any, int]]:
-    return ((pair["values"], pair["counts"]) for pair in pc.value_counts(values).to_pylist())
-
-
-def _characters(source: Any, messages: bool) -> int:
-    if messages:
-        return sum(len(text) for row in source for text in texts_in(row.as_py(), True).values())
-    if pa.types.is_dictionary(source.type):
-        source = source.dictionary_decode()
-    if not (pa.types.is_string(source.type) or pa.types.is_large_string(source.type)):
-        return 0
-    return pc.sum(pc.utf8_length(source)).as_py() or 0
+    return {each.name for each in type.value_type} if is_list and pa.types.is_struct(type.value_type) else set()

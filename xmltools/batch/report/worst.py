@@ -1,20 +1,14 @@
 """The worst rows of a run, spread over what can go wrong: some with each error, some with foreign calls, some with each
-repair; and what is shown of them.
-
-Of a row only its excerpts are kept, not its source. Which rows of a batch have what is found by Arrow, so that few
-become Python values.
-
-A row may be one line of many megabytes: only what is shown is copied.
+repair; and what is shown of them. Of a row only its excerpts are kept, not its source.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from heapq import heappush, heapreplace
 from typing import Any, NamedTuple
 
-from xmltools.batch.arrow import pa
-from xmltools.batch.report.tally import Lists, pc, texts_in
+from xmltools.batch.report.tally import Seen
+from xmltools.batch.rows import FOREIGN
 from xmltools.lint import CODES
 from xmltools.syntax.lines import Lines
 
@@ -32,9 +26,11 @@ _BESIDE = 60  # characters of a line before and after the mark
 _MARKED = 120
 _PLAIN = 160  # characters of a line without a mark
 
-_Rank = tuple[int, int, int]  # how often the row has the code, how much else went wrong, and minus its number
-_Range = tuple[int, int]
-_Texts = dict[int, tuple[str, Lines]]
+_KINDS = (("error", "errors", "code"), ("foreign", "notices", "notation"), ("repair", "repairs", "code"))
+"""What can go wrong, the worst first: its name, in which list it is, and by which field rows are told apart."""
+
+_Code = tuple[int, str]  # the place of its kind, and the code
+_Rank = tuple[int, int, int]  # how often the row has the code, how much went wrong in all, and minus its number
 
 
 class Line(NamedTuple):
@@ -60,58 +56,24 @@ class Excerpt(NamedTuple):
     column: int
 
 
-class Problem(NamedTuple):
-    """Something that went wrong. `kind` is "error", "foreign" or "repair"; `tool` and `excerpt` are None where there is
-    none to show."""
-
-    kind: str
-    code: str
-    message: str
-    hint: str
-    tool: str | None
-    message_index: int
-    excerpt: Excerpt | None
-
-
 class WorstRow(NamedTuple):
     """A row: the file that it is in, "" if there is one only, and its number in it, from 0; what went wrong, as kind,
-    code and how often; and the first of it."""
+    code and how often; the first of it, as the page shows it; and how much is not shown."""
 
     file: str
     row: int
     codes: tuple[tuple[str, str, int], ...]
-    problems: tuple[Problem, ...]
-
-    def count(self, kind: str) -> int:
-        """Return how much of a kind went wrong in the row."""
-        return sum(count for each, _, count in self.codes if each == kind)
-
-    @property
-    def unseen(self) -> int:
-        """How much is not among `problems`."""
-        return sum(count for _, _, count in self.codes) - len(self.problems)
-
-
-class _Kind(NamedTuple):
-    """Something that can go wrong: in which list it is, and by which field rows are told apart."""
-
-    name: str
-    column: str
-    field: str
-
-
-_KINDS = (_Kind("error", "errors", "code"), _Kind("foreign", "notices", "notation"), _Kind("repair", "repairs", "code"))
-"""The worst first."""
+    problems: tuple[dict[str, Any], ...]
+    unseen: int
 
 
 class Worst:
     """The worst rows so far."""
 
-    def __init__(self, messages: bool) -> None:
-        self._messages = messages
+    def __init__(self) -> None:
         self._rows = 0
-        self._counts: Counter[tuple[int, str]] = Counter()
-        self._heaps: dict[tuple[int, str], list[tuple[_Rank, WorstRow]]] = {}
+        self._counts: Counter[_Code] = Counter()
+        self._kept: dict[_Code, list[tuple[_Rank, WorstRow]]] = {}
 
     @property
     def rows(self) -> list[WorstRow]:
@@ -119,8 +81,8 @@ class Worst:
 
         Of each kind, the codes that are most frequent come first; of equal rows, the first in the data.
         """
-        order = sorted(self._heaps, key=lambda key: (key[0], -self._counts[key], key[1]))
-        queues = [sorted(self._heaps[key], reverse=True) for key in order]
+        order = sorted(self._kept, key=lambda key: (key[0], -self._counts[key], key[1]))
+        queues = [list(self._kept[key]) for key in order]
         taken: dict[int, WorstRow] = {}
         while any(queues) and len(taken) < _ROWS:
             for queue in queues:
@@ -131,74 +93,58 @@ class Worst:
                     taken[number] = row
         return list(taken.values())
 
-    def add(self, source: Any, lists: Lists, file: str, first: int) -> None:
-        """Take the rows of a batch, given the column that was parsed, its lists, and in which file its rows are, from
-        which number on."""
-        lengths = [pc.fill_null(pc.list_value_length(getattr(lists, kind.column)), 0) for kind in _KINDS]
-        wrong = pc.add(pc.add(*lengths[:2]), lengths[2]).to_pylist()
-        for place, kind in enumerate(_KINDS):
-            for code, count, index in _found(getattr(lists, kind.column), kind.field):
-                key = (place, _short(code, _NAME))
-                if key not in self._heaps and len(self._heaps) >= _CODES:
-                    continue
-                self._counts[key] += count
-                heap = self._heaps.setdefault(key, [])
-                rank = (count, wrong[index], -self._rows - index)
-                if len(heap) == _EACH and rank < heap[0][0]:
-                    continue
-                values = {name: column[index].as_py() or [] for name, column in lists._asdict().items()}
-                row = self._read(kind, key[1], values, source[index].as_py(), file, first + index)
-                (heapreplace if len(heap) == _EACH else heappush)(heap, (rank, row))
-        self._rows += len(source)
-
-    def _read(
-        self, kind: _Kind, code: str, lists: dict[str, list[dict[str, Any]]], value: Any, file: str, number: int
-    ) -> WorstRow:
-        texts = {index: (text, Lines(text)) for index, text in texts_in(value, self._messages).items()}
-        found = [(each, entry) for each in _KINDS for entry in lists[each.column]]
-        found.sort(key=lambda each: each[0] != kind or _short(each[1][kind.field], _NAME) != code)
-        codes = Counter((each.name, _short(entry[each.field], _NAME)) for each, entry in found)
-        problems = (_problem(each, entry, lists["calls"], texts) for each, entry in found[:_PROBLEMS])
-        return WorstRow(file, number, tuple((*name, count) for name, count in codes.items()), tuple(problems))
+    def add(self, row: Seen, file: str, number: int) -> None:
+        """Take a row, with its file and its number there."""
+        self._rows += 1
+        if not (row.errors or row.notices or row.repairs):
+            return
+        found = [
+            ((place, _short(entry[field], _NAME)), entry)
+            for place, (_, column, field) in enumerate(_KINDS)
+            for entry in getattr(row, column)
+            if entry[field] != FOREIGN  # reading that was asked for
+        ]
+        codes = Counter(code for code, _ in found)
+        for code, count in codes.items():
+            if code not in self._kept and len(self._kept) >= _CODES:
+                continue
+            self._counts[code] += count
+            kept = self._kept.setdefault(code, [])
+            rank = (count, len(found), -self._rows)
+            if len(kept) < _EACH or rank > kept[-1][0]:
+                first = sorted(found, key=lambda each, code=code: each[0] != code)[:_PROBLEMS]  # type: ignore[misc]
+                said = tuple((_KINDS[place][0], name, count) for (place, name), count in codes.items())
+                texts = {index: (text, Lines(text)) for index, text in row.texts.items()}
+                problems = tuple(_problem(*each, row.calls, texts) for each in first)
+                kept.append((rank, WorstRow(file, number, said, problems, len(found) - len(first))))
+                kept.sort(reverse=True)
+                del kept[_EACH:]
 
 
-def _found(column: Any, field: str) -> list[tuple[str, int, int]]:
-    """Return what the lists of a column have in a field, how often, and in which row."""
-    table = pa.table({"code": pc.struct_field(column.flatten(), field), "row": pc.list_parent_indices(column)})
-    counted = table.group_by(["code", "row"], use_threads=False).aggregate([([], "count_all")]).to_pylist()
-    # The worst first: those that follow are then not read in vain.
-    counted.sort(key=lambda each: -each["count_all"])
-    return [(each["code"] or "", each["count_all"], each["row"]) for each in counted]
-
-
-def _problem(kind: _Kind, found: dict[str, Any], calls: list[dict[str, Any]], texts: _Texts) -> Problem:
-    code, place, tool = _short(found["code"], _NAME), found, None
-    hint = CODES[code].hint if code in CODES else ""
-    if kind.name == "repair":
+def _problem(
+    code: _Code, found: dict[str, Any], calls: list[dict[str, Any]], texts: dict[int, tuple[str, Lines]]
+) -> dict[str, Any]:
+    """Return what the page shows of something that went wrong; `tool` and `excerpt` are None where there is none."""
+    kind, name = _KINDS[code[0]][0], code[1]
+    hint = found["hint"] if kind == "error" else CODES[name].hint if name in CODES else ""
+    if kind == "repair":
         number = found["call"] or 0
         call: dict[str, Any] = calls[number] if 0 <= number < len(calls) else {"name": "", "message": 0}
         index, tool = call["message"] or 0, call["name"]
     else:
         index, tool = found["message_index"] or 0, found["name"]
-    if kind.name == "error":
-        hint = found["hint"]
-        place = found if found["end"] else {"start": None}  # an error of the row as a whole has no place
-    return Problem(
-        kind.name,
-        code,
-        _short(found["message"], _MESSAGE),
-        _short(hint, _MESSAGE),
-        None if tool is None else _short(tool, _NAME),
-        index,
-        _excerpt(texts, index, place),
-    )
-
-
-def _excerpt(texts: _Texts, index: int, place: dict[str, Any]) -> Excerpt | None:
-    found, start = texts.get(index), place["start"]
-    if found is None or start is None:
-        return None
-    return cut_out(*found, start, start if place["end"] is None else place["end"])
+    start, end = found["start"], found["end"]
+    # An error of the row as a whole has no place.
+    has_place = index in texts and start is not None and (end or kind != "error")
+    return {
+        "kind": kind,
+        "code": name,
+        "message": _short(found["message"], _MESSAGE),
+        "hint": _short(hint, _MESSAGE),
+        "tool": None if tool is None else _short(tool, _NAME),
+        "message_index": index,
+        "excerpt": cut_out(*texts[index], start, start if end is None else end) if has_place else None,
+    }
 
 
 def _short(text: str | None, size: int) -> str:
@@ -223,26 +169,19 @@ def cut_out(text: str, lines: Lines, start: int, end: int) -> Excerpt:
     if last - first >= _INSIDE:
         head, tail = numbers.index(first + _HEAD), numbers.index(last - _TAIL + 1)
         numbers[head:tail] = [Gap(tail - head)]
-    shown = (each if isinstance(each, Gap) else _line(text, lines.span(each), (start, end), each) for each in numbers)
+    shown = (each if isinstance(each, Gap) else _line(text, lines.span(each), start, end, each) for each in numbers)
     return Excerpt(tuple(shown), first, column)
 
 
-def _line(text: str, line: _Range, mark: _Range, number: int) -> Line:
+def _line(text: str, line: tuple[int, int], first: int, last: int, number: int) -> Line:
     start, stop = line
-    if stop > max(start, mark[1]) and text[stop - 1] == "\r":
+    if stop > max(start, last) and text[stop - 1] == "\r":
         stop -= 1
-    left, right = max(start, mark[0]), min(stop, mark[1])
+    left, right = max(start, first), min(stop, last)
     if left < right:
-        shown = _start_of(text, left, right, _MARKED)
-        return Line(number, _end_of(text, start, left, _BESIDE), shown, _start_of(text, right, stop, _BESIDE))
-    if start <= mark[0] <= stop and mark[0] == left:  # a line break, or the end of the text
-        return Line(number, _end_of(text, start, stop, _PLAIN), "↵" if mark[0] < len(text) else "end of text", "")
-    return Line(number, _start_of(text, start, stop, _PLAIN), "", "")
-
-
-def _start_of(text: str, start: int, stop: int, size: int) -> str:
-    return text[start:stop] if stop - start <= size else text[start : start + size - 1] + "…"
-
-
-def _end_of(text: str, start: int, stop: int, size: int) -> str:
-    return text[start:stop] if stop - start <= size else "…" + text[stop - size + 1 : stop]
+        before = text[start:left] if left - start <= _BESIDE else "…" + text[left - _BESIDE + 1 : left]
+        return Line(number, before, _short(text[left:right], _MARKED), _short(text[right:stop], _BESIDE))
+    if first == left <= stop:  # a line break, or the end of the text
+        before = text[start:stop] if stop - start <= _PLAIN else "…" + text[stop - _PLAIN + 1 : stop]
+        return Line(number, before, "↵" if first < len(text) else "end of text", "")
+    return Line(number, _short(text[start:stop], _PLAIN), "", "")
