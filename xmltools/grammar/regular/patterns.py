@@ -40,7 +40,6 @@ from xmltools.grammar.regular.regular import (
     sequence,
     subtract,
 )
-from xmltools.tools.schema.pattern_tree import changed_flags
 
 # Sets of characters: classes such as `\\d`, and characters whose case does not matter
 
@@ -158,6 +157,14 @@ _MAX_COPIES = 64
 """Copies of what comes after alternatives that look ahead by themselves."""
 
 _FLAGS = re.IGNORECASE | re.DOTALL | re.ASCII | re.UNICODE | re.VERBOSE
+_TYPES = re.ASCII | re.UNICODE | re.LOCALE
+
+
+def _changed(flags: int, added: int, taken: int) -> int:
+    """Return the flags inside of a group."""
+    if added & _TYPES:
+        flags &= ~_TYPES
+    return int((flags | added) & ~taken)
 
 
 @lru_cache(maxsize=1024)
@@ -239,7 +246,7 @@ class _Reader:
         if name in _ASSERTIONS:
             return self._assert(argument[1], flags, rest, name == "ASSERT_NOT")
         if name == "SUBPATTERN":
-            return self.text(list(argument[3]), changed_flags(flags, *argument[1:3]), rest)
+            return self.text(list(argument[3]), _changed(flags, *argument[1:3]), rest)
         try:
             return self._run([item], flags, rest)
         except Unsupported:
@@ -313,7 +320,7 @@ class _Reader:
         return united((key, [part]) for way in ways for key, part in way.items())
 
     def _group(self, argument: Any, flags: int) -> Cases:
-        return self.sequence(list(argument[3]), changed_flags(flags, *argument[1:3]))
+        return self.sequence(list(argument[3]), _changed(flags, *argument[1:3]))
 
     def _at(self, argument: Any, flags: int) -> Cases:
         if argument.name in ("AT_BEGINNING", "AT_BEGINNING_STRING"):
