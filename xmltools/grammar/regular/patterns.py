@@ -1,8 +1,8 @@
 """Patterns of JSON Schema as regular languages, read from Python's own parse of them.
 
-Finished calls are checked with `re`, so every text that comes out of here must be one in which `re` finds the pattern.
-It need not be all of them: some of what `re` does is not regular, and some needs tables of all of Unicode, which
-change. So each set of characters can be had twice: with nothing in it that `re` might not take, or (`over`) with
+Finished calls are checked, so every text that comes out of here must be one in which the check finds the pattern, and
+`re` too. It need not be all of them: some of what `re` does is not regular, and some needs tables of all of Unicode,
+which change. So each set of characters can be had twice: with nothing in it that `re` might not take, or (`over`) with
 everything that it might.
 
 What a part of a pattern matches depends on its anchors, which are kept as conditions: a part is a dictionary with up
