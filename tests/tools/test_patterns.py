@@ -187,9 +187,9 @@ def test_time_grows_with_the_text_and_no_faster(written):
     except UncheckedError:
         return
     for unit in ("a", "ab", "x", "a,", "word1", "aX", "é"):
-        assert effort(lambda unit=unit: made.found((unit * 5_000)[:1_000] + "!")) < 20
-        assert effort(lambda unit=unit: made.found((unit * 10_000)[:9_999] + "!")) < 200
-        assert effort(lambda unit=unit: made.found((unit * 1_000_000)[:999_999] + "!")) < 1_000
+        assert effort(lambda unit=unit: made.found((unit * 5_000)[:1_000] + "!")) < 100
+        assert effort(lambda unit=unit: made.found((unit * 10_000)[:9_999] + "!")) < 1_000
+        assert effort(lambda unit=unit: made.found((unit * 1_000_000)[:999_999] + "!")) < 2_000
 
 
 @pytest.mark.parametrize("written", ["(?:(?:.{0,20}a){0,9}){6}z", "(?:a|b|x|ab|ba|xa){270}y", "(?:.*a|.*b){340}y"])
@@ -198,7 +198,7 @@ def test_the_largest_patterns_have_a_bound_for_each_character(written):
     made = compiled(written)
     rng = Random(written)
     assert made.size > MAX_SIZE * 0.8
-    assert effort(lambda: made.found("".join(rng.choices("abx", k=MAX_PATTERN_TEXT)))) < 500
+    assert effort(lambda: made.found("".join(rng.choices("abx", k=MAX_PATTERN_TEXT)))) < 1_000
 
 
 @pytest.mark.parametrize("size", [10, 1_000, 1_000_000])

@@ -21,6 +21,8 @@ MAX_SIZE = 5_000
 """Units of a pattern, with its repeats written out: it bounds the memory, and the work for each character of a text."""
 MAX_PATTERN_TEXT = 10_000
 """Characters of a text in which the largest pattern is looked for. A smaller one is looked for in longer texts."""
+_MAX_TEXT = 16 * MAX_SIZE
+"""Characters of a pattern. A set has a unit for so many, all else that means something has more."""
 _MAX_NESTING = 100
 """Groups inside each other."""
 _MANY, _TABLE = 4, 60
@@ -121,7 +123,8 @@ def _part_in_rust(part: Part) -> tuple[str, int]:
     if part.ways is None:
         written = PLACES.get(part.source) or _unit(part.source)
         wide = part.source == "." or not written.isascii() or "[^" in written or r"\s" in written.lower()
-        size = _TABLE if r"\p" in written.lower() else _MANY if wide else 1 + len(written) // 16
+        size = _TABLE if r"\p" in written.lower() else _MANY if wide else 1
+        size += len(written) // 16
     else:
         inner, size = in_rust(part.ways)
         written = f"{part.source}{inner})"
@@ -173,6 +176,8 @@ class Pattern:
     __slots__ = ("_searches", "longest", "size")
 
     def __init__(self, text: str) -> None:
+        if len(text) > _MAX_TEXT:
+            raise UncheckedError("it is too large")
         flags = _FLAGS.match(text)
         ways = read_pattern(text, flags.end() if flags else 0)
         self._searches = list(_searches(ways, flags[0] if flags else ""))
