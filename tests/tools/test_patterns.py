@@ -46,12 +46,14 @@ def compiled(written: str) -> Pattern:
         ("()|a", ["", "b"], []),
         ("^(?:ab|x)c{2}$", ["abcc", "xcc"], ["abc", "xc"]),
         ("(?P<year>20)x", ["20x"], ["20"]),
-        # What is looked ahead for from the start
+        # What is looked for from the start and the end
         ("^(?=.*[0-9])(?=.*[a-z]).{8,}$", ["abcdefg1"], ["abcdefgh", "abcdef1"]),
         ("^(?!.*secret).*$", ["public"], ["a secret b"]),
         (r"\A(?!a|b)c?", ["c", "", "x"], ["a", "bc"]),
         ("(?i)^(?!A)", ["b"], ["a", "A"]),
         ("^(?!)", [], ["", "a"]),
+        ("^(?!-)[a-z-]{1,6}(?<!-)$", ["a-b", "abc"], ["-a", "a-", "abcdefg"]),
+        (r"[a-z](?<!b)(?<=a|c)\Z", ["a", "bc"], ["b", "d", ""]),
         # What Rust spells in another way
         (r"\/\-\_\é\<\>\#\ \&\~", ["/-_é<># &~"], ["a"]),
         (r"^\x41\u0042[\x43-\u0044]$", ["ABC", "ABD"], ["ABB"]),

@@ -38,7 +38,7 @@ def texts_of(pattern: str, least: int = 0) -> Iterator[str]:
         return
     for letters in (_PLAIN, _MIXED):
         try:
-            ways = read_pattern(pattern)
+            _, ways = read_pattern(pattern)
             text = _Maker(letters, 0).any_of(ways)
             lacking = max(least, 1) - len(text)
             yield _Maker(letters, lacking).any_of(ways) if lacking > 0 else text

@@ -2,7 +2,7 @@
 
 The schema is the tool's and the text is the model's, and either may be hostile. So patterns are searched for by Rust's
 regular expressions, which pydantic brings along: they go through a text once, in all ways at the same time. They don't
-refer to groups or look around; what a pattern looks ahead for from the start of the text is a search of its own here.
+refer to groups or look around; what a pattern looks for from an end of the text is a search of its own here.
 Rust also spells some things in another way than ECMAScript, which JSON Schema has its patterns from, and Python. So a
 pattern is read here, and written for Rust so that it means what it does there. One that can't be read, or is too large,
 is not checked at all.
@@ -47,26 +47,28 @@ class Part:
     high: int | None = 1
 
 
-LOOKS = ("(?=", "(?!")
-"""How groups begin that look ahead."""
+LOOKS = ("(?=", "(?!", "(?<=", "(?<!")
+"""How groups begin that look ahead and back."""
 PLACES = {"^": "^", "$": "$", r"\A": r"\A", r"\Z": r"\z", r"\b": r"(?-u:\b)", r"\B": r"(?-u:\B)"}
 _SETS = {"d": "[0-9]", "D": "[^0-9]", "w": "[0-9A-Za-z_]", "W": "[^0-9A-Za-z_]", "s": r"\s", "S": r"\S"}
 
-_ESCAPE = r"\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|u\{[0-9A-Fa-f]+\}|[pP]\{\w+(?:=\w+)?\}|.)"
-_MEMBER = re.compile(rf"(-?)\\([dDwWsS])(-?)|{_ESCAPE}|[\[&~]", re.DOTALL)
-_FLAGS = re.compile(r"\(\?[ims]+\)")
+ESCAPE = r"\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|u\{[0-9A-Fa-f]+\}|[pP]\{\w+(?:=\w+)?\}|.)"
+_MEMBER = re.compile(rf"(-?)\\([dDwWsS])(-?)|{ESCAPE}|[\[&~]", re.DOTALL)
+_FLAGS = re.compile(r"\(\?([ims]+)\)")
 _TOKEN = re.compile(
-    r"(?P<group>\((?:\?(?:P?<[A-Za-z_]\w*>|[ims]*(?:-[ims]+)?:|[=!]))?)"
+    r"(?P<group>\((?:\?(?:P?<[A-Za-z_]\w*>|[ims]*(?:-[ims]+)?:|<?[=!]))?)"
     r"|(?P<repeat>(?:[*+?]|\{(?P<low>[0-9]{1,6})(?P<to>,(?P<high>[0-9]{1,6})?)?\})\??)"
     r"|(?P<place>[\^$]|\\[AZbB])"
-    rf"|(?P<unit>\[(?!\^?\])\^?(?:\\.|[^\]\\])+\]|{_ESCAPE}|[^\\\[({{|)]|\{{(?![0-9,]))"
+    rf"|(?P<unit>\[(?!\^?\])\^?(?:\\.|[^\]\\])+\]|{ESCAPE}|[^\\\[({{|)]|\{{(?![0-9,]))"
     r"|[|)]",
     re.DOTALL,
 )
 
 
-def read_pattern(text: str, at: int = 0) -> list[list[Part]]:
-    """Return the alternatives of a pattern from `at` on. Raises UncheckedError."""
+def read_pattern(text: str) -> tuple[str, list[list[Part]]]:
+    """Return the flags of a pattern, some of "ims", and its alternatives. Raises UncheckedError."""
+    flags = _FLAGS.match(text)
+    at = flags.end() if flags else 0
     ways: list[list[Part]] = [[]]
     outer: list[list[list[Part]]] = []
     repeated: Part | None = None
@@ -99,7 +101,13 @@ def read_pattern(text: str, at: int = 0) -> list[list[Part]]:
         at = token.end()
     if at < len(text) or outer:
         raise UncheckedError(f"{text[at : at + 20]!r} is not understood" if at < len(text) else "a group has no end")
-    return ways
+    return flags[1] if flags else "", ways
+
+
+def changed_flags(flags: str, group: str) -> str:
+    """Return the flags in a group, by how it begins."""
+    added, _, taken = group[2:-1].partition("-") if group.endswith(":") else ("", "", "")
+    return "".join(flag for flag in flags + added if flag not in taken)
 
 
 def _bounds(token: re.Match[str]) -> tuple[int, int | None]:
@@ -119,7 +127,7 @@ def in_rust(ways: list[list[Part]]) -> tuple[str, int]:
 
 def _part_in_rust(part: Part) -> tuple[str, int]:
     if part.source in LOOKS:
-        raise UncheckedError("it looks ahead, and not from the start of the text")
+        raise UncheckedError("it looks around, and not from the start of the text or back from its end")
     if part.ways is None:
         written = PLACES.get(part.source) or _unit(part.source)
         wide = part.source == "." or not written.isascii() or "[^" in written or r"\s" in written.lower()
@@ -178,9 +186,7 @@ class Pattern:
     def __init__(self, text: str) -> None:
         if len(text) > _MAX_TEXT:
             raise UncheckedError("it is too large")
-        flags = _FLAGS.match(text)
-        ways = read_pattern(text, flags.end() if flags else 0)
-        self._searches = list(_searches(ways, flags[0] if flags else ""))
+        self._searches = list(_searches(*read_pattern(text)))
         self.size = sum(size for _, size, _ in self._searches)
         if self.size > MAX_SIZE:
             raise UncheckedError("it is too large")
@@ -201,13 +207,20 @@ class Pattern:
         return all(search(pattern).isinstance_python(text) is wanted for pattern, _, wanted in self._searches)
 
 
-def _searches(ways: list[list[Part]], flags: str) -> Iterator[tuple[str, int, bool]]:
-    """Yield what is to be found and what is not, with sizes: what is looked ahead for at the start, and the rest."""
+def _searches(flags: str, ways: list[list[Part]]) -> Iterator[tuple[str, int, bool]]:
+    """Yield what is to be found and what is not, with sizes: what is looked for from the ends of the text, and the
+    rest."""
     first = ways[0]
-    if len(ways) == 1 and first and first[0].source in ("^", r"\A") and "m" not in flags:
-        while len(first) > 1 and first[1].source in LOOKS:
-            look = first.pop(1)
-            pattern, size = in_rust(look.ways or [])
-            yield rf"{flags}\A(?:{pattern})", size, look.source == "(?="
+    before = f"(?{flags})" if flags else ""
+    if len(ways) == 1 and first and "m" not in flags:
+        while len(first) > 1 and first[0].source in ("^", r"\A") and first[1].source in ("(?=", "(?!"):
+            yield from _looked_for(first.pop(1), rf"{before}\A(?:", ")")
+        while len(first) > 1 and first[-1].source in ("$", r"\Z") and first[-2].source in ("(?<=", "(?<!"):
+            yield from _looked_for(first.pop(-2), f"{before}(?:", r")\z")
     pattern, size = in_rust(ways)
-    yield flags + pattern, size, True
+    yield before + pattern, size, True
+
+
+def _looked_for(look: Part, before: str, after: str) -> Iterator[tuple[str, int, bool]]:
+    pattern, size = in_rust(look.ways or [])
+    yield before + pattern + after, size, look.source[-1] == "="
