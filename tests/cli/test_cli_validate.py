@@ -40,6 +40,13 @@ def test_valid_calls_print_nothing_but_a_summary(run, file):
     assert run(file("c.txt", "a word")) == (0, "", "No calls found\n")
 
 
+def test_patterns_that_are_not_checked_are_named(run, file):
+    tool = {"name": "f", "parameters": {"properties": {"a": {"type": "string", "pattern": r"(a)\1"}}}}
+    status, _, err = run(file("a.txt", "a word"), "--tools", file("odd.json", [tool]))
+    assert status == 0
+    assert "odd.json: tool 'f': #/properties/a/pattern: the pattern '(a)\\\\1' is not checked" in err
+
+
 def test_an_error_is_status_1_and_is_shown_in_its_line(run, file):
     status, out, err = run(file("a.txt", f"é\n{WRONG}"), "--tools", "t.json")
     place, line, mark, hint = out.rstrip("\n").split("\n")

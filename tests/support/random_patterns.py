@@ -1,8 +1,7 @@
-"""Random regular expressions and texts for them: what `re` reads, with nests of repeats, assertions and references."""
+"""Random regular expressions and texts for them: what `re` reads, with nests of repeats and assertions."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from random import Random
 
 __all__ = ["hostile_pattern", "hostile_text", "pattern", "text"]
@@ -10,7 +9,7 @@ __all__ = ["hostile_pattern", "hostile_text", "pattern", "text"]
 _UNITS = ("a", "a", "b", "b", "c", ".", "[ab]", "[^a]", r"\w", r"\d", r"\s", r"\n", "(?i:A)", "(?i:[B-C])", "[^\\W_]")
 _SPOTS = ("^", "$", r"\b", r"\B", r"\Z", r"\A")
 _REPEATS = ("*", "+", "?", "{2}", "{1,3}", "{,2}", "{2,}")
-_BEHIND = ("a", "b", "ab", "[ab]", "^", r"\b", "(?:a|b)", "a(?=b)", "b(?<=ab)", "")
+_ODD = ("(?<=a)", "(?<!ab)", r"(a)\1", "(?>a|ab)", "(?:a|b)++", "(b)?(?(1)a|b)", "(?#a)", "(?x: a)")
 
 HOSTILE = (
     r"(a+)+$", r"(a|a)*$", r"(.*)*x", r"a*a*a*a*$", r"(a|aa)+$", r"(a+)+\1b", r"(?=(a+)+b)(a+)+c", r"(a{1,50}){1,50}b",
@@ -23,61 +22,36 @@ HOSTILE = (
 """Patterns that cost a matcher much which tries one way after the other, or makes all that repeats mean at once."""
 
 
-@dataclass
-class _Groups:
-    """The groups of a pattern: how many have begun, and which have ended, to which it may refer; None: to none."""
-
-    begun: int = 0
-    ended: list[int] | None = None
-
-
 def pattern(rng: Random, depth: int = 2) -> str:
-    """A pattern with flags; in some of them groups are referred to, or matched in one way only."""
-    groups = _Groups(ended=[] if rng.random() < 0.3 else None)
+    """A pattern with flags."""
     flags = "".join(flag for flag, often in (("m", 0.15), ("s", 0.1), ("i", 0.1), ("a", 0.05)) if rng.random() < often)
-    return (f"(?{flags})" if flags else "") + _sequence(rng, depth, groups)
+    return (f"(?{flags})" if flags else "") + _sequence(rng, depth)
 
 
-def _sequence(rng: Random, depth: int, groups: _Groups) -> str:
-    parts = [_part(rng, depth, groups) for _ in range(rng.choice([1, 1, 2, 2, 3]))]
+def _sequence(rng: Random, depth: int) -> str:
+    parts = [_part(rng, depth) for _ in range(rng.choice([1, 1, 2, 2, 3]))]
     if rng.random() < 0.15:
-        parts += ["|", _part(rng, depth, groups) if rng.random() < 0.8 else ""]
+        parts += ["|", _part(rng, depth) if rng.random() < 0.8 else ""]
     return "".join(parts)
 
 
-def _part(rng: Random, depth: int, groups: _Groups) -> str:
+def _part(rng: Random, depth: int) -> str:
     kind = rng.randrange(22 if depth else 8)
     if kind == 6:
         return rng.choice(_SPOTS)
     if kind < 8:
-        return _repeated(rng, rng.choice(_UNITS), groups)
+        return _repeated(rng, rng.choice(_UNITS))
     if kind in (12, 13):
-        return f"(?{rng.choice('=!')}{_sequence(rng, depth - 1, groups)})"
+        return f"{rng.choice(['', '^', '^'])}(?{rng.choice('=!')}{_sequence(rng, depth - 1)})"
     if kind == 14:
-        return f"(?<{rng.choice('=!')}{rng.choice(_BEHIND)})"
-    if kind == 15 and groups.ended:
-        return f"\\{rng.choice(groups.ended)}"
-    if kind == 16 and groups.ended is not None:
-        return _repeated(rng, f"(?>{_sequence(rng, depth - 1, groups)})", groups)
-    if kind == 17 and groups.ended:
-        return f"(?({rng.choice(groups.ended)}){_part(rng, 0, groups)}|{_part(rng, 0, groups)})"
-    if rng.random() < 0.5:
-        return _repeated(rng, f"(?:{_sequence(rng, depth - 1, groups)})", groups)
-    groups.begun += 1
-    number = groups.begun
-    group = f"({_sequence(rng, depth - 1, groups)})"
-    if groups.ended is not None:
-        groups.ended.append(number)
-    return _repeated(rng, group, groups)
+        return rng.choice(_ODD)
+    return _repeated(rng, f"{rng.choice(['(', '(?:'])}{_sequence(rng, depth - 1)})")
 
 
-def _repeated(rng: Random, part: str, groups: _Groups) -> str:
+def _repeated(rng: Random, part: str) -> str:
     if rng.random() < 0.5:
         return part
-    mark = rng.random()
-    return (
-        part + rng.choice(_REPEATS) + ("?" if mark < 0.25 else "+" if mark < 0.3 and groups.ended is not None else "")
-    )
+    return part + rng.choice(_REPEATS) + rng.choice(["", "", "", "?"])
 
 
 def text(rng: Random, longest: int = 8) -> str:

@@ -91,7 +91,8 @@ def law_verdicts(trial: SchemaTrial) -> None:
     """2. jsonschema says the same of every value."""
     if trial.tool is None or trial.kind == "hostile" or len(trial.schema["$defs"]) > JUDGED:
         return  # jsonschema would not come to an end
-    judge = Draft202012Validator(trial.schema)
+    # To Python, `$` is also in front of a line break at the end.
+    judge = Draft202012Validator(json.loads(json.dumps(trial.schema).replace('$"', '\\\\Z"')))
     for value in trial.values:
         try:
             wanted = _fits(judge, {"x": value})
@@ -99,7 +100,8 @@ def law_verdicts(trial: SchemaTrial) -> None:
             continue
         found = find_problems({"x": value}, trial.tool.shape)
         trial.counts["fits" if wanted else "does not fit"] += 1
-        assert (not found) is wanted, f"{value!r}: {found}"
+        if wanted or not trial.tool.shape.make.document.unchecked:
+            assert (not found) is wanted, f"{value!r}: {found}"
         assert len(set(map(str, found))) >= min(len(found), 1)
 
 

@@ -151,7 +151,8 @@ def test_a_string_is_made_up_from_its_name(name, value):
         ({"pattern": "^(?:foo|bar)(?:, (?:foo|bar))*$"}, "x", "foo"),
         ({"pattern": "^(?:foo|bar)(?:, (?:foo|bar))*$", "minLength": 6}, "x", "foo, foo"),
         ({"pattern": r"^#[0-9a-f]{6}$"}, "x", "#abcdef"),
-        ({"pattern": r"^(['\"]).+\1$"}, "x", '"a"'),
+        ({"pattern": r"^(['\"]).+\1$"}, "x", NONE),  # it is not checked
+        ({"pattern": r"^(['\"]).+\1$", "examples": ["'b'"]}, "x", "'b'"),
         ({"pattern": r"^(?=.*[a-z])(?=.*[A-Z])(?=.*\d).{8,}$"}, "x", 'Aa0!Bb1"'),
         ({"allOf": [{"pattern": "^[ab]+$"}, {"pattern": "b"}]}, "x", "b"),
         ({"pattern": "^(?!)|(?<=b)a$"}, "x", NONE),

@@ -440,8 +440,7 @@ def test_deep_alternatives_take_linear_time():
         ({"properties": {"a": {"$ref": "#/$defs/b"}}}, "#/properties/a/$ref: there is nothing at #/$defs/b"),
         ({"properties": {"a": {"$ref": "other.json"}}}, "out of reach"),
         ({"properties": {"a": {"$ref": "#anchor"}}}, "out of reach"),
-        ({"properties": {"a": {"pattern": "("}}}, "#/properties/a/pattern: '(' is no regular expression"),
-        ({"patternProperties": {"(": {}}}, "is no regular expression"),
+        ({"properties": {"a": {"pattern": 1}}}, "#/properties/a/pattern: expected a string"),
         ({"required": ["a", 1]}, "#/required: expected a list of names"),
         ({"anyOf": {}}, "#/anyOf: expected a list of schemas"),
         ({"properties": {"a": {"enum": []}}}, "#/properties/a/enum"),
@@ -551,9 +550,10 @@ def test_formats(name, good, bad):
 
 
 def test_a_pattern_is_not_looked_for_in_very_long_text():
-    schema = {"type": "string", "pattern": "^a+$"}
+    schema = {"type": "string", "pattern": "^(?:.{0,1200}|a+)$"}
     assert not read_one(schema, "a" * 10_000)[2]
-    assert read_one(schema, "a" * 10_001)[2] == ["values: expected at most 10000 characters, got 10001"]
+    assert read_one(schema, "a" * 20_000)[2] == ["values: expected at most 10399 characters, got 20000"]
+    assert not read_one({"type": "string", "pattern": "^a+$"}, "a" * 1_000_000)[2]
 
 
 # Against jsonschema

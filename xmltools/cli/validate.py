@@ -88,6 +88,8 @@ def validate(options: argparse.Namespace) -> int:
     from xmltools.lint import lint, write_report, write_statistics
 
     tools = read_tools(options.tools) if options.tools is not None else None
+    for said in (each for tool in tools or () for each in tool.unchecked_patterns):
+        tell(f"xmltools: {options.tools}: {said}")
     dialect = named(chosen_dialect(options))
     how = {
         "strict": options.strict,

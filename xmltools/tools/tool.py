@@ -94,6 +94,14 @@ class Tool(BaseModel):
         return shape
 
     @property
+    def unchecked_patterns(self) -> tuple[str, ...]:
+        """What is to be said of patterns in the schema that are not checked, with their places: most schemas have none.
+
+        Raises XMLToolsError if the schema is invalid.
+        """
+        return tuple(f"tool {self.name!r}: {each}" for each in self.shape.make.document.unchecked.values())
+
+    @property
     def _kept(self) -> dict[str, Any]:
         # Its private attributes by their own names: pydantic takes 1 µs for each, and each parser asks each tool.
         return self.__pydantic_private__ or {}

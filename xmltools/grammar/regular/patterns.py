@@ -1,9 +1,7 @@
-"""Patterns of JSON Schema as regular languages, read from Python's own parse of them.
+"""Patterns of JSON Schema as regular languages.
 
-Finished calls are checked with `re`, so every text that comes out of here must be one in which `re` finds the pattern.
-It need not be all of them: some of what `re` does is not regular, and some needs tables of all of Unicode, which
-change. So each set of characters can be had twice: with nothing in it that `re` might not take, or (`over`) with
-everything that it might.
+Finished calls are checked, so every text that comes out of here must be one in which the check finds the pattern
+(`xmltools.tools.schema.patterns`, which also reads patterns for this). Of what the check leaves out, some is said here.
 
 What a part of a pattern matches depends on its anchors, which are kept as conditions: a part is a dictionary with up
 to four languages, by whether the part insists that it stands at the text's start, and at its end. Where two parts meet,
@@ -14,10 +12,11 @@ end.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from dataclasses import replace
 from functools import lru_cache
-from re import _parser  # type: ignore[attr-defined]
-from typing import Any, NamedTuple
+from math import inf
+from typing import NamedTuple
 
 from xmltools.grammar.regular.regular import (
     ALL,
@@ -33,67 +32,88 @@ from xmltools.grammar.regular.regular import (
     Repeat,
     Sequence,
     choice,
-    literal,
     merge,
     nullable,
-    optional,
     sequence,
     subtract,
 )
-from xmltools.tools.schema.pattern_tree import changed_flags
+from xmltools.tools.schema.patterns import (
+    ESCAPE,
+    LOOKS,
+    PLACES,
+    Part,
+    UncheckedError,
+    changed_flags,
+    read_pattern,
+)
 
 # Sets of characters: classes such as `\\d`, and characters whose case does not matter
 
 
-_DIGITS: Ranges = ((0x30, 0x39),)
-_WORD: Ranges = ((0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A))
-_SPACE: Ranges = ((0x09, 0x0D), (0x20, 0x20))
-_MORE_SPACE = (0x1C, 0x1F), (0x85, 0x85), (0xA0, 0xA0), (0x1680, 0x1680), (0x2000, 0x200A), (0x2028, 0x2029)
-_RARE_SPACE = (0x202F, 0x202F), (0x205F, 0x205F), (0x3000, 0x3000)
-_NO_SPACE = subtract(ALL, merge(_SPACE + _MORE_SPACE + _RARE_SPACE))
-# The scripts between Arabic and Tai Tham have digits of their own, and so have some in the higher planes. Where a new
-# version of Unicode may put others, nothing is called a digit or anything else.
-_NO_DIGIT = subtract(
-    ((0, 0xFFFF), (0x1F300, 0x1FAFF), (0x20000, 0x3FFFF)),
-    (*_DIGITS, (0x0660, 0x1C59), (0xA620, 0xABF9), (0xFF10, 0xFF19)),
-)
-# Punctuation, symbols and emoji; there are more, between letters and digits.
-_LATIN_SIGNS = (0x00, 0xA9), (0xAB, 0xB1), (0xB6, 0xB8), (0xBB, 0xBB), (0xBF, 0xBF), (0xD7, 0xD7), (0xF7, 0xF7)
-_SIGNS = (0x2000, 0x206F), (0x20A0, 0x20C0), (0x2190, 0x2426), (0x2500, 0x2775), (0x2794, 0x2BFF), (0x1F300, 0x1FAFF)
-_NO_WORD = subtract(merge((*_LATIN_SIGNS, *_SIGNS, (0x3000, 0x3003), (0x3008, 0x3020))), _WORD)
-_SETS = {"DIGIT": _DIGITS, "SPACE": _SPACE, "WORD": _WORD}
-_CATEGORIES = _SETS | {"NOT_DIGIT": _NO_DIGIT, "NOT_SPACE": _NO_SPACE, "NOT_WORD": _NO_WORD}
-_ASCII_CATEGORIES = _SETS | {f"NOT_{name}": subtract(ALL, ranges) for name, ranges in _SETS.items()}
-_ODD_CASES = (0x130, 0x131), (0x17F, 0x17F), (0x212A, 0x212A)
-"""Characters outside of ASCII that are the same as i, s or k if case does not matter."""
+_SETS: dict[str, Ranges] = {
+    "d": ((0x30, 0x39),),
+    "w": ((0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A)),
+    "s": (
+        *((0x09, 0x0D), (0x20, 0x20), (0x85, 0x85), (0xA0, 0xA0), (0x1680, 0x1680), (0x2000, 0x200A)),
+        *((0x2028, 0x2029), (0x202F, 0x202F), (0x205F, 0x205F), (0x3000, 0x3000)),
+    ),
+}
+_MEMBER = re.compile(rf"({ESCAPE}|.)(?:-({ESCAPE}|.))?", re.DOTALL)
+_CONTROLS = {"n": "\n", "r": "\r", "t": "\t", "f": "\f", "v": "\v"}
 
 
 class Unsupported(Exception):  # noqa: N818 - no error, an answer
     """A pattern cannot be said as a regular language, or not in reasonable space."""
 
 
-def members(operation: Any, argument: Any, flags: int, over: bool) -> Ranges:
-    """Return the characters of one item of a set, by Python's parse of it. Raises Unsupported."""
-    if operation.name == "LITERAL":
-        return folded(((argument, argument),), flags, over)
-    if operation.name == "RANGE":
-        return folded((argument,), flags, over)
-    categories = _ASCII_CATEGORIES if flags & re.ASCII else _CATEGORIES
-    name = argument.name.removeprefix("CATEGORY_")
-    if not over:
-        return categories[name]
-    return subtract(ALL, categories[name[4:] if name.startswith("NOT_") else f"NOT_{name}"])
+def ranges_of(unit: str, flags: str) -> Ranges:
+    """Return the characters that one of a pattern may be. Raises Unsupported."""
+    if unit == ".":
+        return ALL if "s" in flags else subtract(ALL, ((0x0A, 0x0A),))
+    if unit[0] != "[":
+        return _members(unit, "", flags)
+    negative = unit[1] == "^"
+    members = _MEMBER.findall(unit[1 + negative : -1])
+    inner = merge(pair for first, last in members for pair in _members(first, last, flags))
+    return subtract(ALL, inner) if negative else inner
 
 
-def folded(ranges: Ranges, flags: int, over: bool) -> Ranges:
+def _members(first: str, last: str, flags: str) -> Ranges:
+    """Return a character, those up to `last`, or a set. A hyphen beside a set is one."""
+    if last and (first[1:].lower() in _SETS or last[1:].lower() in _SETS):
+        return merge([*_members(first, "", flags), *_members("-", "", flags), *_members(last, "", flags)])
+    letter = first[1:]
+    if letter.lower() in _SETS:
+        ranges = _SETS[letter.lower()]
+        ranges = _folded(ranges) if letter in "wW" and "i" in flags else ranges
+        return subtract(ALL, ranges) if letter.isupper() else ranges
+    codes = _code(first), _code(last or first)
+    if codes[0] > codes[1]:
+        raise Unsupported
+    return _folded((codes,)) if "i" in flags else (codes,)
+
+
+def _code(written: str) -> int:
+    if written[0] != "\\":
+        return ord(written)
+    letter = _CONTROLS.get(written[1], written[1])
+    if len(written) > 2 and letter in "xu":
+        return int(written[2:].strip("{}"), 16)
+    if letter.isascii() and letter.isalnum():
+        raise Unsupported
+    return ord(letter)
+
+
+def _folded(ranges: Ranges) -> Ranges:
     """Return characters with those that are the same if case does not matter. Raises Unsupported."""
-    if not flags & re.IGNORECASE:
-        return ranges
-    if over and ranges[-1][1] > 0x7F:
+    if ranges[-1][1] > 0x7F:
         raise Unsupported
     lower = [(max(first, 0x41) + 32, min(last, 0x5A) + 32) for first, last in ranges if last >= 0x41 and first <= 0x5A]
     upper = [(max(first, 0x61) - 32, min(last, 0x7A) - 32) for first, last in ranges if last >= 0x61 and first <= 0x7A]
-    return merge([*ranges, *lower, *upper, *(_ODD_CASES if over else ())])
+    both = merge([*ranges, *lower, *upper])
+    # Outside of ASCII there are two more: long s and the sign for Kelvin.
+    odd = [(code, code) for letter, code in ((0x73, 0x17F), (0x6B, 0x212A)) if any(f <= letter <= t for f, t in both)]
+    return merge([*both, *odd])
 
 
 # Parts with their anchors
@@ -157,27 +177,20 @@ _MAX_SIZE = 20_000
 _MAX_COPIES = 64
 """Copies of what comes after alternatives that look ahead by themselves."""
 
-_FLAGS = re.IGNORECASE | re.DOTALL | re.ASCII | re.UNICODE | re.VERBOSE
-
 
 @lru_cache(maxsize=1024)
 def pattern(text: str) -> Regular | None:
     """Return the language of all texts in which a pattern is found; None if that can't be said.
 
-    `$` and `\\Z` are the very end of the text. `\\d`, `\\w` and `\\s` are ASCII only, and what they negate is the rest
-    of Unicode as far as it is sure to be: Python finds the pattern in every text of the language, and in some others.
-    Where case does not matter, it still does outside of ASCII.
-
-    None comes of references to groups, possessive repeats, atomic groups, word boundaries, `(?m)`, counts above 1,000
-    and very large patterns. Looking ahead is understood outside of repeats, and in them if as many characters follow
-    as it looks at; looking behind, if as many stand before it in the same group.
+    None comes of what the check can't read, `\\p`, word boundaries, `(?m)`, counts above 1,000 and very large patterns.
+    Looking ahead is understood outside of repeats, and in them if as many characters follow as it looks at; looking
+    behind, if as many stand before it in the same group.
     """
     try:
-        parsed = _parser.parse(text)
-        rest = _Reader().text(list(parsed), parsed.state.flags, _Rest(ANYTHING, ANYTHING))
-        found = _searched(rest)
+        flags, ways = read_pattern(text)
+        found = _searched(_Reader().text(_items(ways), flags, _Rest(ANYTHING, ANYTHING)))
         return found if _size(found) <= _MAX_SIZE else None
-    except (Unsupported, re.error, OverflowError, RecursionError):
+    except (Unsupported, UncheckedError, RecursionError):
         return None
 
 
@@ -198,22 +211,20 @@ def _searched(rest: _Rest) -> Regular:
     return anywhere if rest.inside == rest.start else choice(anywhere, rest.start)
 
 
-_Items = list[tuple[Any, Any]]
-"""A sequence of Python's parse tree: operations with their arguments."""
+def _items(ways: list[list[Part]]) -> list[Part]:
+    """Return alternatives as one sequence."""
+    return ways[0] if len(ways) == 1 else [Part("(?:", ways)]
 
 
 class _Reader:
-    """Reads parse trees. `over`: where a language can't be exact it has too many texts, instead of too few."""
-
-    def __init__(self, over: bool = False) -> None:
-        self._over = over
+    def __init__(self) -> None:
         self._copies = 1
 
     # Whole texts, from right to left: what a part looks at ahead is all that follows
 
-    def text(self, items: _Items, flags: int, rest: _Rest) -> _Rest:
+    def text(self, items: list[Part], flags: str, rest: _Rest) -> _Rest:
         """Return the texts that begin with a match and go on with `rest`."""
-        run: _Items = []
+        run: list[Part] = []
         for item in reversed(items):
             if _looks_ahead(item):
                 rest = self._ahead(item, flags, self._run(run[::-1], flags, rest))
@@ -222,37 +233,35 @@ class _Reader:
                 run.append(item)
         return self._run(run[::-1], flags, rest)
 
-    def _run(self, items: _Items, flags: int, rest: _Rest) -> _Rest:
+    def _run(self, items: list[Part], flags: str, rest: _Rest) -> _Rest:
         inside: list[Regular] = []
         start: list[Regular] = []
         for (starts, ends), part in self.sequence(items, flags).items():
-            if ends and self._over and rest.inside != ANYTHING:
-                raise Unsupported
             text = then(part, only_empty(rest.inside) if ends else rest.inside)
             (start if starts else inside).append(text)
             if nullable(part) and rest.start != rest.inside:
                 start.append(only_empty(rest.start) if ends else rest.start)
         return _Rest(choice(*inside), choice(*inside, *start))
 
-    def _ahead(self, item: tuple[Any, Any], flags: int, rest: _Rest) -> _Rest:
-        name, argument = item[0].name, item[1]
-        if name in _ASSERTIONS:
-            return self._assert(argument[1], flags, rest, name == "ASSERT_NOT")
-        if name == "SUBPATTERN":
-            return self.text(list(argument[3]), changed_flags(flags, *argument[1:3]), rest)
+    def _ahead(self, item: Part, flags: str, rest: _Rest) -> _Rest:
+        ways = item.ways or []
+        if item.source in LOOKS:
+            return self._assert(item, flags, rest)
+        flags = changed_flags(flags, item.source)
+        if len(ways) == 1:
+            return self.text(ways[0], flags, rest)
         try:
             return self._run([item], flags, rest)
         except Unsupported:
-            if name != "BRANCH":
+            self._copies *= len(ways)
+            if self._copies > _MAX_COPIES:
                 raise
-        self._copies *= len(argument[1])
-        if self._copies > _MAX_COPIES:
-            raise Unsupported
-        ways = [self.text(list(branch), flags, rest) for branch in argument[1]]
-        return _Rest(choice(*(way.inside for way in ways)), choice(*(way.start for way in ways)))
+        found = [self.text(way, flags, rest) for way in ways]
+        return _Rest(choice(*(way.inside for way in found)), choice(*(way.start for way in found)))
 
-    def _assert(self, items: Any, flags: int, rest: _Rest, negative: bool) -> _Rest:
-        seen = _Reader(self._over is not negative).text(list(items), flags, _Rest(ANYTHING, ANYTHING))
+    def _assert(self, look: Part, flags: str, rest: _Rest) -> _Rest:
+        seen = _Reader().text(_items(look.ways or []), flags, _Rest(ANYTHING, ANYTHING))
+        negative = look.source[-1] == "!"
         if negative and seen.inside != seen.start:
             raise Unsupported
         inside = _both(rest.inside, Not(seen.inside) if negative else seen.inside)
@@ -262,17 +271,16 @@ class _Reader:
 
     # Parts
 
-    def sequence(self, items: _Items, flags: int) -> Cases:
+    def sequence(self, items: list[Part], flags: str) -> Cases:
         """Return what a sequence of items matches."""
         for place in reversed(range(len(items))):
-            name, argument = items[place][0].name, items[place][1]
-            if name in _ASSERTIONS and argument[0] < 0:
+            if items[place].source in LOOKS and "<" in items[place].source:
                 before = self.sequence(items[:place], flags)
                 return self._joined(self._near(before, items[place], flags), self.sequence(items[place + 1 :], flags))
         cases: Cases = {FREE: EMPTY}
         free: list[Regular] = []
         for item in reversed(items):
-            ahead = item[0].name in _ASSERTIONS
+            ahead = item.source in LOOKS
             part = {} if ahead else self._item(item, flags)
             if part.keys() == {FREE}:
                 free.append(part[FREE])
@@ -282,54 +290,43 @@ class _Reader:
             free = []
         return self._joined({FREE: then(*reversed(free))}, cases)
 
-    def _near(self, cases: Cases, item: tuple[Any, Any], flags: int) -> Cases:
+    def _near(self, cases: Cases, look: Part, flags: str) -> Cases:
         """Hold a part to an assertion that sees nothing but that part."""
-        negative, (direction, items) = item[0].name == "ASSERT_NOT", item[1]
-        seen = _Reader(self._over is not negative).sequence(list(items), flags)
-        if seen.keys() != {FREE} or any(_shortest(part) < items.getwidth()[1] for part in cases.values()):
+        seen = _Reader().sequence(_items(look.ways or []), flags)
+        if seen.keys() != {FREE} or any(_shortest(part) < _longest(seen[FREE]) for part in cases.values()):
             raise Unsupported
-        wanted = then(seen[FREE], ANYTHING) if direction > 0 else then(ANYTHING, seen[FREE])
+        wanted = then(ANYTHING, seen[FREE]) if "<" in look.source else then(seen[FREE], ANYTHING)
+        negative = look.source[-1] == "!"
         return {key: _both(part, Not(wanted) if negative else wanted) for key, part in cases.items()}
 
     def _joined(self, before: Cases, after: Cases) -> Cases:
         found: dict[tuple[bool, bool], list[Regular]] = {}
         for (starts, ends), left in before.items():
             for (its_starts, its_ends), right in after.items():
-                # Here `$` could also stand before the line feed that `right` begins with.
-                if ends and self._over and right != EMPTY:
-                    raise Unsupported
                 both = then(only_empty(left) if its_starts else left, only_empty(right) if ends else right)
                 found.setdefault((starts or its_starts, ends or its_ends), []).append(both)
         return united(found.items())
 
-    def _item(self, item: tuple[Any, Any], flags: int) -> Cases:
-        read = _READERS.get(item[0].name)
-        if read is None or flags & ~_FLAGS:
+    def _item(self, item: Part, flags: str) -> Cases:
+        if "m" in flags:
             raise Unsupported
-        return read(self, item[1], flags)
+        if item.repeat:
+            return self._repeat(item, flags)
+        if item.ways is not None:
+            inner = changed_flags(flags, item.source)
+            ways = [self.sequence(way, inner) for way in item.ways]
+            return united((key, [part]) for way in ways for key, part in way.items())
+        if item.source in PLACES:
+            if item.source[-1] in "bB":
+                raise Unsupported
+            return {(True, False) if item.source in ("^", r"\A") else (False, True): EMPTY}
+        return {FREE: Chars(ranges_of(item.source, flags))}
 
-    def _branch(self, argument: Any, flags: int) -> Cases:
-        ways = [self.sequence(list(branch), flags) for branch in argument[1]]
-        return united((key, [part]) for way in ways for key, part in way.items())
-
-    def _group(self, argument: Any, flags: int) -> Cases:
-        return self.sequence(list(argument[3]), changed_flags(flags, *argument[1:3]))
-
-    def _at(self, argument: Any, flags: int) -> Cases:
-        if argument.name in ("AT_BEGINNING", "AT_BEGINNING_STRING"):
-            return {(True, False): EMPTY}
-        if argument.name == "AT_END":
-            return {(False, True): optional(literal("\n")) if self._over else EMPTY}
-        if argument.name == "AT_END_STRING":
-            return {(False, True): EMPTY}
-        raise Unsupported
-
-    def _repeat(self, argument: Any, flags: int) -> Cases:
-        low, most, items = argument
-        high = None if most is _parser.MAXREPEAT else most
-        if low > _MAX_REPEATS or (high or 0) > _MAX_REPEATS:
+    def _repeat(self, item: Part, flags: str) -> Cases:
+        low, high = item.low, item.high
+        if low > _MAX_REPEATS or (high or 0) > _MAX_REPEATS or (high is not None and low > high):
             raise Unsupported
-        cases = self.sequence(list(items), flags)
+        cases = self._item(replace(item, repeat=""), flags)
         if cases.keys() <= {FREE}:
             return {FREE: repeated(cases.get(FREE, NOTHING), low, high)}
         if low > 3:
@@ -339,45 +336,11 @@ class _Reader:
             found = self._joined(cases, found)
         return found
 
-    # Single characters
 
-    def _any(self, _: Any, flags: int) -> Cases:
-        return {FREE: Chars(ALL if flags & re.DOTALL else subtract(ALL, ((0x0A, 0x0A),)))}
-
-    def _literal(self, code: int, flags: int) -> Cases:
-        return {FREE: Chars(folded(((code, code),), flags, self._over))}
-
-    def _not_literal(self, code: int, flags: int) -> Cases:
-        return {FREE: Chars(subtract(ALL, folded(((code, code),), flags, not self._over)))}
-
-    def _in(self, items: _Items, flags: int) -> Cases:
-        negative = items[0][0].name == "NEGATE"
-        over = self._over is not negative
-        ranges = merge(pair for item in items[negative:] for pair in members(*item, flags, over))
-        return {FREE: Chars(subtract(ALL, ranges) if negative else ranges)}
-
-
-_READERS: dict[str, Callable[[_Reader, Any, int], Cases]] = {
-    "ANY": _Reader._any,
-    "AT": _Reader._at,
-    "BRANCH": _Reader._branch,
-    "FAILURE": lambda *_: {},
-    "IN": _Reader._in,
-    "LITERAL": _Reader._literal,
-    "MAX_REPEAT": _Reader._repeat,
-    "MIN_REPEAT": _Reader._repeat,
-    "NOT_LITERAL": _Reader._not_literal,
-    "SUBPATTERN": _Reader._group,
-}
-_ASSERTIONS = ("ASSERT", "ASSERT_NOT")
-
-
-def _looks_ahead(item: tuple[Any, Any]) -> bool:
-    name, argument = item[0].name, item[1]
-    if name in _ASSERTIONS:
-        return bool(argument[0] > 0)
-    inner = [argument[3]] if name == "SUBPATTERN" else argument[1] if name == "BRANCH" else []
-    return any(_looks_ahead(each) for items in inner for each in items)
+def _looks_ahead(item: Part) -> bool:
+    if item.source in LOOKS:
+        return "<" not in item.source
+    return not item.repeat and any(_looks_ahead(each) for way in item.ways or () for each in way)
 
 
 def _both(one: Regular, other: Regular) -> Regular:
@@ -397,6 +360,17 @@ def _shortest(tree: Regular) -> int:
     if isinstance(tree, Repeat):
         return tree.low * _shortest(tree.part)
     return int(isinstance(tree, Chars))
+
+
+def _longest(tree: Regular) -> float:
+    """Return a number of characters that no text of the language has more of."""
+    if isinstance(tree, Sequence):
+        return sum(map(_longest, tree.parts))
+    if isinstance(tree, Choice):
+        return max(map(_longest, tree.parts))
+    if isinstance(tree, Repeat):
+        return inf if tree.high is None else tree.high * _longest(tree.part)
+    return 1 if isinstance(tree, Chars) else inf
 
 
 def _size(tree: Regular) -> int:

@@ -3,7 +3,8 @@
 `Document` walks over a schema as people write it (draft 2020-12, draft 7's older words, OpenAPI's
 `nullable`) and makes *nodes*: plain dicts with only the keywords that we know, in the words of 2020-12.
 References become the pointers of nodes, patterns are compiled, and whatever could fail later fails here,
-with the place and what to do. So the readers of nodes need no error handling at all.
+with the place and what to do. So the readers of nodes need no error handling at all. Only patterns never fail: one that
+can't be checked is not, and `unchecked` says so.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ MAX_DEPTH = 200
 MAX_CHAIN = 100
 """Schemas that may apply to one value through each other: it bounds the recursion of all readers."""
 
-MAX_SHARED = 1_000
-"""Characters of a pattern that is kept for other schemas."""
+MAX_PATTERNS = 50_000
+"""Units of all patterns of a schema together."""
 
 _NOT_NULL = "/~"
 """Ends the place of the schema that `nullable` stands beside, without it: no reference names such a place."""
@@ -63,15 +64,20 @@ class Document:
     The schema is kept, and must not change: `json_copy` or `read_json` makes one that nobody else has.
     """
 
-    __slots__ = ("_pending", "_raw", "linked", "nodes", "patterns", "plain", "root")
+    __slots__ = ("_pending", "_raw", "_room", "linked", "nodes", "patterns", "plain", "root", "unchecked")
 
     def __init__(self, schema: Node) -> None:
         self._raw = schema
         self._pending: list[tuple[str, str]] = []
         self.nodes: dict[str, Node] = {}
         self.patterns: dict[str, Pattern] = {}
+        self._room = MAX_PATTERNS
+        self.unchecked: dict[str, str] = {}
+        """The places of patterns that are not checked, and what is to be said of each."""
         self.root = self._node(self._raw, "")
         self._follow_references()
+        if self.unchecked:
+            self._loosen()
         linked = {at: node for at, node in self.nodes.items() if not node.keys().isdisjoint(_REACHING)}
         if linked:
             self._refuse_endless(linked)
@@ -85,8 +91,9 @@ class Document:
         return self.nodes[node["$ref"]]
 
     def matching(self, patterns: Iterable[str], name: str) -> list[str]:
-        """Return those of the `patterns` of names that `name` matches."""
-        return [each for each in patterns if self.patterns[each].found(name)]
+        """Return those of the `patterns` of names that `name` matches, of those that are checked."""
+        known = self.patterns
+        return [each for each in patterns if each in known and known[each].found(name)]
 
     def in_place(self, node: Node) -> list[Node]:
         """Return the nodes that apply to the same value as `node`."""
@@ -134,6 +141,8 @@ class Document:
             read = _READERS.get(word)
             if read:
                 node[word] = read(self, value, f"{at}/{_escape(word)}")
+        if "patternProperties" in node and not node["patternProperties"].keys() <= self.patterns.keys():
+            node["additionalProperties"] = {}  # any name may be one that is meant
         return node
 
     def _one(self, value: Any, at: str) -> Node | list[Node]:
@@ -157,13 +166,19 @@ class Document:
         return self._named(value, at)
 
     def _pattern(self, value: Any, at: str) -> str:
-        from xmltools.tools.schema.patterns import Pattern, pattern_of  # only here: few schemas have patterns
+        from xmltools.tools.schema.patterns import Pattern, UncheckedError  # only here: few schemas have patterns
 
         text: str = _string(self, value, at)
         try:
-            self.patterns[text] = pattern_of(text) if len(text) <= MAX_SHARED else Pattern(text)
-        except (re.error, OverflowError, RecursionError) as error:
-            _fail(at, f"{text[:80]!r} is no regular expression that Python can read: {error}")
+            if text not in self.patterns:
+                pattern = Pattern(text)
+                self._room -= pattern.size
+                if self._room < 0:
+                    raise UncheckedError("the patterns of the schema are too large together")
+                pattern.compile()
+                self.patterns[text] = pattern
+        except UncheckedError as error:
+            self.unchecked[at] = f"#{at}: the pattern {text[:80]!r} is not checked: {error}"
         return text
 
     def _dependencies(self, value: Any, at: str) -> dict[str, Any]:
@@ -198,6 +213,27 @@ class Document:
             else:
                 _fail(at, f"there is nothing at #{pointer}; define it or correct the reference")
         return value
+
+    def _loosen(self) -> None:
+        """Take from nodes what would refuse a value because it fits a schema of which a part is not checked."""
+        referring: dict[str, list[str]] = {}
+        for at, node in self.nodes.items():
+            if "$ref" in node:
+                referring.setdefault(node["$ref"], []).append(at)
+        parts: set[str] = set()
+        pending = list(self.unchecked)
+        while pending:
+            at = pending.pop()
+            while at not in parts:  # what it stands in is not checked in full either
+                parts.add(at)
+                pending += referring.get(at, ())
+                at = at.rpartition("/")[0]
+        for at, node in self.nodes.items():
+            for word in ("not", "if", "oneOf", "contains"):
+                if word in node and f"{at.removesuffix(_NOT_NULL)}/{word}" in parts:
+                    if word == "oneOf":
+                        node["anyOf"] = node.get("anyOf", []) + node[word]
+                    node.pop("maxContains" if word == "contains" else word, None)
 
     def _refuse_endless(self, linked: dict[str, Node]) -> None:
         """Refuse schemas that apply to a value by way of themselves, or by too long a way. `linked`: those that apply

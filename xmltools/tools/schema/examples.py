@@ -159,6 +159,9 @@ class _Maker:
             found = self._array(shape, parts, name) if isinstance(shape, ArrayShape) else self._object(shape)
             self._open.pop()
             return found
+        checked = self._checker.document.patterns
+        if any(part["pattern"] not in checked for part in parts if "pattern" in part):
+            return ABSENT
         for plain in _plain_values(shape, parts, name):
             if self.fits_anew(shape, plain):
                 return plain

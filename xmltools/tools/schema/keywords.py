@@ -93,19 +93,13 @@ def _if(context: Context, condition: Node, node: Node, value: Any, path: Path) -
 # Strings and numbers
 
 
-def _pattern(context: Context, pattern: str, node: Node, value: Any, path: Path) -> Steps:
-    from xmltools.tools.schema.patterns import MAX_PATTERN_TEXT  # only here: few schemas have patterns
-
-    if not isinstance(value, str):
-        return
-    if len(value) > MAX_PATTERN_TEXT:
-        yield Problem(path, f"at most {MAX_PATTERN_TEXT} characters", f"{len(value)}")
-        return
-    found = context.document.patterns[pattern].found(value)
-    if found is None:
-        yield Problem(path, f"text of which it can be told in time whether it matches {pattern}", describe(value))
-    elif not found:
-        yield Problem(path, f"text that matches {pattern}", describe(value))
+def _pattern(context: Context, text: str, node: Node, value: Any, path: Path) -> Steps:
+    pattern = context.document.patterns.get(text)
+    if pattern and isinstance(value, str) and not pattern.found(value):
+        if len(value) > pattern.longest:
+            yield Problem(path, f"at most {pattern.longest} characters", f"{len(value)}")
+        else:
+            yield Problem(path, f"text that matches {text}", describe(value))
 
 
 def _format(_: Context, name: str, node: Node, value: Any, path: Path) -> Steps:
@@ -204,13 +198,12 @@ def _properties(context: Context, nodes: dict[str, Node], node: Node, value: Any
 
 def _patterned(context: Context, nodes: dict[str, Node], node: Node, value: Any, path: Path) -> Steps:
     for name in value if isinstance(value, dict) else ():
-        for pattern, wanted in nodes.items():
-            found = context.document.patterns[pattern].found(name)
-            if found:
+        for text, wanted in nodes.items():
+            pattern = context.document.patterns.get(text)
+            if pattern and pattern.found(name):
                 yield Sub(wanted, value[name], (*path, name))
-            elif found is None:
-                expected = f"a name of which it can be told in time whether it matches {pattern}"
-                yield Problem((*path, name), expected, describe(name))
+            elif pattern and len(name) > pattern.longest:
+                yield Problem((*path, name), f"a name of at most {pattern.longest} characters", f"{len(name)}")
 
 
 def _additional(context: Context, other: Node, node: Node, value: Any, path: Path) -> Steps:

@@ -1,409 +1,226 @@
-"""Patterns of schemas: whether `re` would find them in a text, told in time that is linear in the text.
+"""Patterns of schemas: whether they are found in a text, told in time that is linear in the text.
 
-The schema is the tool's and the text is the model's, and either may be hostile: `re` goes through all ways of matching
-one after the other, so that `(a+)+$` takes twice as long for each `a` more. So `re` itself is only asked where there
-cannot be many ways: a pattern that begins at the beginning of the text, in which one run of characters at most has no
-fixed length. All others are searched for with all ways at once. What depends on the order of ways is
-tried step by step (`pattern_steps`): references to groups, atomic groups, possessive repeats. Both count their steps
-and stop at a number that grows with the text, so that no pattern can do more than be given up.
-
-In that one pass, a *place* is what is still to be matched: a position in a sequence, and what comes after the sequence.
-Places are made when they are reached, so that a repeat that may be done a million times costs nothing before it is. The
-places that can be reached after the same text make a *state*; what follows a state is remembered. Work is counted in
-places that are looked at, whether they were remembered or not: the same text always costs the same.
+The schema is the tool's and the text is the model's, and either may be hostile. So patterns are searched for by Rust's
+regular expressions, which pydantic brings along: they go through a text once, in all ways at the same time. They don't
+refer to groups or look around; what a pattern looks for from an end of the text is a search of its own here.
+Rust also spells some things in another way than ECMAScript, which JSON Schema has its patterns from, and Python. So a
+pattern is read here, and written for Rust so that it means what it does there. One that can't be read, or is too large,
+is not checked at all.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
 
-from xmltools.tools.schema.pattern_steps import search_by_steps
-from xmltools.tools.schema.pattern_tree import (
-    Branch,
-    Budget,
-    Chars,
-    Check,
-    Fail,
-    Items,
-    Look,
-    Loop,
-    Run,
-    Spot,
-    TooCostlyError,
-    Tree,
-    read_tree,
-    reversed_items,
+from pydantic_core import SchemaError, SchemaValidator, core_schema
+
+MAX_SIZE = 5_000
+"""Units of a pattern, with its repeats written out: it bounds the memory, and the work for each character of a text."""
+MAX_PATTERN_TEXT = 10_000
+"""Characters of a text in which the largest pattern is looked for. A smaller one is looked for in longer texts."""
+_MAX_TEXT = 16 * MAX_SIZE
+"""Characters of a pattern. A set has a unit for so many, all else that means something has more."""
+_MAX_NESTING = 100
+"""Groups inside each other."""
+_MANY, _TABLE = 4, 60
+"""Units of what takes most characters there are, and of what takes some from all of Unicode."""
+
+
+class UncheckedError(Exception):
+    """A pattern can't be checked; it says why."""
+
+
+@dataclass(slots=True)
+class Part:
+    """One character or place, or a group of `ways`, `low` to `high` times; without end if that is None.
+
+    `source` is the character or place, or how the group begins; `repeat` what stands behind it.
+    """
+
+    source: str
+    ways: list[list[Part]] | None = None
+    repeat: str = ""
+    low: int = 1
+    high: int | None = 1
+
+
+LOOKS = ("(?=", "(?!", "(?<=", "(?<!")
+"""How groups begin that look ahead and back."""
+PLACES = {"^": "^", "$": "$", r"\A": r"\A", r"\Z": r"\z", r"\b": r"(?-u:\b)", r"\B": r"(?-u:\B)"}
+_SETS = {"d": "[0-9]", "D": "[^0-9]", "w": "[0-9A-Za-z_]", "W": "[^0-9A-Za-z_]", "s": r"\s", "S": r"\S"}
+
+ESCAPE = r"\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|u\{[0-9A-Fa-f]+\}|[pP]\{\w+(?:=\w+)?\}|.)"
+_MEMBER = re.compile(rf"(-?)\\([dDwWsS])(-?)|{ESCAPE}|[\[&~]", re.DOTALL)
+_FLAGS = re.compile(r"\(\?([ims]+)\)")
+_TOKEN = re.compile(
+    r"(?P<group>\((?:\?(?:P?<[A-Za-z_]\w*>|[ims]*(?:-[ims]+)?:|<?[=!]))?)"
+    r"|(?P<repeat>(?:[*+?]|\{(?P<low>[0-9]{1,6})(?P<to>,(?P<high>[0-9]{1,6})?)?\})\??)"
+    r"|(?P<place>[\^$]|\\[AZbB])"
+    rf"|(?P<unit>\[(?!\^?\])\^?(?:\\.|[^\]\\])+\]|{ESCAPE}|[^\\\[({{|)]|\{{(?![0-9,]))"
+    r"|[|)]",
+    re.DOTALL,
 )
 
-MAX_REMEMBERED = 5_000
-"""What is remembered of one pattern, in places: it bounds the memory."""
+
+def read_pattern(text: str) -> tuple[str, list[list[Part]]]:
+    """Return the flags of a pattern, some of "ims", and its alternatives. Raises UncheckedError."""
+    flags = _FLAGS.match(text)
+    at = flags.end() if flags else 0
+    ways: list[list[Part]] = [[]]
+    outer: list[list[list[Part]]] = []
+    repeated: Part | None = None
+    while at < len(text):
+        token = _TOKEN.match(text, at)
+        kind = token.lastgroup if token else None
+        if token is None or len(outer) > _MAX_NESTING or (kind == "repeat" and not repeated):
+            break
+        source = token[0]
+        if kind == "repeat" and repeated:
+            repeated.repeat = source
+            repeated.low, repeated.high = _bounds(token)
+            repeated = None
+        elif kind == "group":
+            inner: list[list[Part]] = [[]]
+            ways[-1].append(Part(source, inner))
+            outer.append(ways)
+            ways, repeated = inner, None
+        elif kind:
+            ways[-1].append(Part(source))
+            repeated = ways[-1][-1] if kind == "unit" else None
+        elif source == "|":
+            ways.append([])
+            repeated = None
+        elif not outer:
+            break
+        else:
+            ways = outer.pop()
+            repeated = None if ways[-1][-1].source in LOOKS else ways[-1][-1]
+        at = token.end()
+    if at < len(text) or outer:
+        raise UncheckedError(f"{text[at : at + 20]!r} is not understood" if at < len(text) else "a group has no end")
+    return flags[1] if flags else "", ways
 
 
-@dataclass(slots=True, eq=False)
-class _Place:
-    """`items` from `index` on and then `after`; with a `loop`: so many rounds of it are done, and then `after`.
-
-    Where neither `items` nor a `loop` is given it is the end of the pattern.
-    """
-
-    items: Items
-    index: int
-    loop: Loop | None
-    count: int
-    after: _Place | None
+def changed_flags(flags: str, group: str) -> str:
+    """Return the flags in a group, by how it begins."""
+    added, _, taken = group[2:-1].partition("-") if group.endswith(":") else ("", "", "")
+    return "".join(flag for flag in flags + added if flag not in taken)
 
 
-_END = _Place((), 0, None, 0, None)
-
-Kernel = tuple[tuple[_Place, int], ...]
-"""Places right after a character. With each comes 1 or, in a run, the counts that it may have: bit n for n."""
-
-
-class _Closed(NamedTuple):
-    """What a kernel leads to without a character: places at characters, whether that is a match, and the steps."""
-
-    ready: Kernel
-    matched: bool
-    steps: int
+def _bounds(token: re.Match[str]) -> tuple[int, int | None]:
+    if token["low"]:
+        low = int(token["low"])
+        return low, int(token["high"]) if token["high"] else None if token["to"] else low
+    return int(token[0][0] == "+"), 1 if token[0][0] == "?" else None
 
 
-@dataclass(slots=True, eq=False)
-class _State:
-    """A kernel, what is known of it by the checks that hold, and what follows it by those and the next character.
-
-    `free` and `freely` are the same for where no check holds.
-    """
-
-    kernel: Kernel
-    closed: dict[int, _Closed] = field(default_factory=dict)
-    following: dict[tuple[str, int], _State] = field(default_factory=dict)
-    free: _Closed | None = None
-    freely: dict[str, _State] = field(default_factory=dict)
+def in_rust(ways: list[list[Part]]) -> tuple[str, int]:
+    """Return alternatives as Rust spells them, and their size. Raises UncheckedError."""
+    parts = [[_part_in_rust(part) for part in way] for way in ways]
+    return "|".join("".join(part for part, _ in way) for way in parts), sum(
+        1 + size for way in parts for _, size in way
+    )
 
 
-class Scanner:
-    """Searches texts for a regular tree."""
-
-    __slots__ = ("_anchored", "_checks", "_main")
-
-    def __init__(self, tree: Tree) -> None:
-        self._anchored = tree.anchored
-        self._checks: list[Spot | tuple[Look, _Machine]] = []
-        for each in tree.checks:
-            if isinstance(each, Look):
-                machine = _Machine(reversed_items(each.items) if each.ahead else each.items)
-                self._checks.append((each, machine))
-            else:
-                self._checks.append(each)
-        self._main = _Machine(tree.items)
-
-    def search(self, text: str, budget: Budget) -> bool:
-        """Return whether the pattern is found. Raises TooCostlyError."""
-        ends = self._main.ends(text, self._facts(text, budget), budget, anchored=self._anchored)
-        return next(ends, None) is not None
-
-    def _facts(self, text: str, budget: Budget) -> dict[int, int]:
-        """Return which checks hold where: bits by places in the text, those left out have none."""
-        facts: dict[int, int] = {}
-        for number, check in enumerate(self._checks):
-            budget.spend(1 + len(text) // 16)
-            for at in _where(check, text, facts, budget):
-                facts[at] = facts.get(at, 0) | 1 << number
-        return facts
-
-
-def _where(check: Spot | tuple[Look, _Machine], text: str, facts: dict[int, int], budget: Budget) -> list[int]:
-    if isinstance(check, Spot):
-        return check.places(text)
-    look, machine = check
-    size = len(text)
-    if look.ahead:
-        # What begins here and ends anywhere: read backwards, it begins anywhere and ends here.
-        mirrored = {size - at: bits for at, bits in facts.items()}
-        found = [size - at for at in machine.ends(text[::-1], mirrored, budget)]
+def _part_in_rust(part: Part) -> tuple[str, int]:
+    if part.source in LOOKS:
+        raise UncheckedError("it looks around, and not from the start of the text or back from its end")
+    if part.ways is None:
+        written = PLACES.get(part.source) or _unit(part.source)
+        wide = part.source == "." or not written.isascii() or "[^" in written or r"\s" in written.lower()
+        size = _TABLE if r"\p" in written.lower() else _MANY if wide else 1
+        size += len(written) // 16
     else:
-        found = list(machine.ends(text, facts, budget))
-    if not look.negative:
-        return found
-    budget.spend(size // 16)
-    refused = set(found)
-    return [at for at in range(size + 1) if at not in refused]
+        inner, size = in_rust(part.ways)
+        written = f"{part.source}{inner})"
+    return written + part.repeat, size * max(part.high or part.low, 1)
 
 
-class _Machine:
-    """Finds where matches of one sequence end."""
-
-    __slots__ = ("_first", "_places", "_remembered", "_states")
-
-    def __init__(self, items: Items) -> None:
-        self._forget()
-        self._first = _Place(items, 0, None, 0, _END)
-
-    def _forget(self) -> None:
-        self._places: dict[tuple[int, int, int], _Place] = {}
-        self._states: dict[Kernel, _State] = {}
-        self._remembered = 0
-
-    def ends(self, text: str, facts: Mapping[int, int], budget: Budget, *, anchored: bool = False) -> Iterator[int]:
-        """Yield the places at which a match ends, wherever it begins. `anchored`: it can only begin at 0."""
-        state = self._state(())
-        for at, character in enumerate(text):
-            if at in facts:
-                bits = facts[at]
-                closed, following = state.closed.get(bits), state.following.get((character, bits))
-            else:  # what is true of nearly all places has a shorter way
-                bits = 0
-                closed, following = state.free, state.freely.get(character)
-            if following is None or closed is None:
-                if self._remembered > MAX_REMEMBERED:
-                    state = self._forgetting(state)
-                closed = self._close(state, bits, budget)
-                following = self._follow(state, closed, character, bits)
-            budget.left -= closed.steps
-            if budget.left < 0:
-                raise TooCostlyError
-            if closed.matched:
-                yield at
-            if anchored and not closed.ready:
-                return
-            state = following
-        closed = self._close(state, facts.get(len(text), 0), budget)
-        budget.spend(closed.steps)
-        if closed.matched:
-            yield len(text)
-
-    def _state(self, kernel: Kernel) -> _State:
-        state = self._states.get(kernel)
-        if state is None:
-            self._remembered += 1 + len(kernel) + sum(bits.bit_length() >> 8 for _, bits in kernel)
-            state = self._states[kernel] = _State(kernel)
-        return state
-
-    def _forgetting(self, state: _State) -> _State:
-        """Forget everything but this state. Its places are made anew, so that equal ones are still the same object."""
-        self._forget()
-        return self._state(tuple((self._renewed(place), counts) for place, counts in state.kernel))
-
-    def _renewed(self, place: _Place) -> _Place:
-        chain = [place]
-        while (after := chain[-1].after) is not None and after is not _END:
-            chain.append(after)
-        made = _END
-        for each in reversed(chain):
-            made = self._place(each.items, each.index, each.loop, each.count, made)
-        return made
-
-    def _follow(self, state: _State, closed: _Closed, character: str, bits: int) -> _State:
-        """Return the state after one character more."""
-        kernel: dict[_Place, int] = {}
-        for place, counts in closed.ready:
-            node = place.items[place.index]
-            if isinstance(node, Chars):
-                if node.accepts(character):
-                    following = self._next(place)
-                    kernel[following] = kernel.get(following, 0) | 1
-            elif isinstance(node, Run) and node.accepts(character):
-                counts = _counted(counts << 1, node)
-                if counts:
-                    kernel[place] = kernel.get(place, 0) | counts
-        self._remembered += 1
-        reached = self._state(tuple(kernel.items()))
-        if bits:
-            state.following[character, bits] = reached
-        else:
-            state.freely[character] = reached
-        return reached
-
-    # Places. Equal ones are the same object.
-
-    def _place(self, items: Items, index: int, loop: Loop | None, count: int, after: _Place | None) -> _Place:
-        key = id(items) if loop is None else id(loop), index if loop is None else ~count, id(after)
-        place = self._places.get(key)
-        # The place holds what its key is made of. Two empty sequences may be one object, and mean the same.
-        if place is None:
-            self._remembered += 1
-            place = self._places[key] = _Place(items, index, loop, count, after)
-        return place
-
-    def _next(self, place: _Place) -> _Place:
-        return self._place(place.items, place.index + 1, None, 0, place.after)
-
-    def _close(self, state: _State, facts: int, budget: Budget) -> _Closed:
-        """Follow all that takes no character, from the kernel and from the beginning of the pattern.
-
-        Raises TooCostlyError, but takes nothing from the budget.
-        """
-        known_by = state.closed.get(facts) if facts else state.free
-        if known_by is not None:
-            if known_by.steps > budget.left:
-                raise TooCostlyError
-            return known_by
-        ready: dict[_Place, int] = {}
-        fewest: dict[tuple[Loop, _Place | None], int] = {}
-        seen: set[_Place] = set()
-        matched = False
-        steps = 0
-        pending = [(self._first, 1), *reversed(state.kernel)]
-        while pending:
-            place, counts = pending.pop()
-            steps += 1
-            if steps > budget.left:
-                raise TooCostlyError
-            if place.loop is not None:
-                self._turn(place, place.loop, fewest, pending)
-                continue
-            if place.index == len(place.items):
-                matched = matched or place is _END
-                if place.after is not None and place not in seen:
-                    seen.add(place)
-                    pending.append((place.after, 1))
-                continue
-            node = place.items[place.index]
-            if isinstance(node, Run):
-                known = ready.get(place, 0)
-                steps += counts.bit_length() >> 6
-                ready[place] = known | counts
-                if counts >> node.low and not known >> node.low:
-                    pending.append((self._next(place), 1))
-            elif isinstance(node, Chars):
-                ready[place] = 1
-            elif place not in seen:
-                seen.add(place)
-                self._enter(place, facts, pending)
-        closed = _Closed(tuple(ready.items()), matched, steps)
-        if facts:
-            state.closed[facts] = closed
-        else:
-            state.free = closed
-        self._remembered += 1 + len(ready)
-        return closed
-
-    def _enter(self, place: _Place, facts: int, pending: list[tuple[_Place, int]]) -> None:
-        """Go on after a place that is at no character."""
-        node = place.items[place.index]
-        if isinstance(node, Fail):
-            return
-        following = self._next(place)
-        if isinstance(node, Branch):
-            pending += [(self._place(way, 0, None, 0, following), 1) for way in reversed(node.ways)]
-        elif isinstance(node, Loop):
-            pending.append((self._place((), 0, node, 0, following), 1))
-        elif isinstance(node, Check) and facts >> node.number & 1:
-            pending.append((following, 1))
-
-    def _turn(
-        self,
-        place: _Place,
-        loop: Loop,
-        fewest: dict[tuple[Loop, _Place | None], int],
-        pending: list[tuple[_Place, int]],
-    ) -> None:
-        """Go on after a round of a loop: with another one, and with what comes after it."""
-        count = place.count
-        # Who has done fewer of the rounds that need not be can do all that others can, so these are left out. That
-        # holds for rounds that took no character, too.
-        key = loop, place.after
-        least = fewest.get(key if count >= loop.least else (loop, place), -1)
-        if 0 <= least <= count:
-            return
-        fewest[key if count >= loop.least else (loop, place)] = count
-        if loop.high is None or count < loop.high:
-            done = min(count + 1, loop.least) if loop.high is None else count + 1
-            again = self._place((), 0, loop, done, place.after)
-            pending.append((self._place(loop.items, 0, None, 0, again), 1))
-        if count >= loop.least and place.after is not None:
-            pending.append((place.after, 1))
+def _unit(source: str) -> str:
+    """Return a single character, or a set of characters, as Rust spells it."""
+    if source[0] == "\\":
+        return _SETS.get(source[1:]) or _escape(source)
+    if source[0] != "[":
+        return f"\\{source}" if source in "{}]" else source
+    if "--" in source:
+        raise UncheckedError("it has two hyphens in a set")
+    return "[" + _MEMBER.sub(_member, source[1:-1]) + "]"
 
 
-def _counted(counts: int, run: Run) -> int:
-    """Return the counts that mean anything: none above `high`, and without that all from `low` on are one."""
-    if run.high is not None:
-        return counts & ((1 << (run.high + 1)) - 1) if counts.bit_length() > run.high + 1 else counts
-    return (counts & ((1 << run.low) - 1)) | 1 << run.low if counts >> run.low else counts
+def _member(found: re.Match[str]) -> str:
+    """Return the same for what stands in a set. A hyphen beside a set in it is one."""
+    before, letter, after = found.groups()
+    if letter:
+        return r"\-" * len(before) + _SETS[letter] + r"\-" * len(after)
+    if found[0] == r"\b":
+        return r"\x08"
+    return _escape(found[0]) if found[0][0] == "\\" else f"\\{found[0]}"
 
 
-# Patterns of schemas
+def _escape(source: str) -> str:
+    letter = source[1]
+    if len(source) > 2 or letter in "fnrtv":
+        return source
+    if letter.isascii() and letter.isalnum():
+        raise UncheckedError(f"{source!r} is not understood")
+    return letter if letter in "<>" or not letter.isascii() else source
 
 
-MAX_PATTERN_TEXT = 10_000
-"""Characters in which a pattern is looked for. A longer text does not match: a pattern may guard something."""
-
-MAX_TAIL = 100
-"""Characters that come after a run of any length in a pattern that is left to `re`."""
-
-_HEAD = 50
-"""Characters that a text has more when its steps are counted: short texts get some too."""
-_STEPS = 20
-"""Steps for each character, if they are taken one by one."""
-_PLACES = 50
-"""Places for each character, and one more for each character of the pattern: what stands in the pattern itself does not
-make it too costly, only what its repeats make of it."""
+@lru_cache(maxsize=256)
+def search(pattern: str) -> SchemaValidator:
+    """Return what searches for a pattern of Rust. Raises UncheckedError."""
+    try:
+        return SchemaValidator(core_schema.str_schema(pattern=pattern))
+    except SchemaError as error:
+        raise UncheckedError(str(error).rpartition("error: ")[2].strip()) from None
 
 
 class Pattern:
-    """A regular expression as Python reads it. `text` is what it was made of.
+    """A pattern, and its size. Raises UncheckedError for one that can't be looked for."""
 
-    Raises `re.error`, OverflowError or RecursionError for what is none, or nests too deep.
-    """
-
-    __slots__ = ("_quick", "_tree", "text")
+    __slots__ = ("_searches", "longest", "size")
 
     def __init__(self, text: str) -> None:
-        self.text = text
-        self._tree = read_tree(text)
-        self._quick = re.compile(text) if _has_one_way(self._tree) else None
+        if len(text) > _MAX_TEXT:
+            raise UncheckedError("it is too large")
+        self._searches = list(_searches(*read_pattern(text)))
+        self.size = sum(size for _, size, _ in self._searches)
+        if self.size > MAX_SIZE:
+            raise UncheckedError("it is too large")
+        self.longest = MAX_PATTERN_TEXT * MAX_SIZE // max(self.size, 1)
+        """Characters of the longest text in which the pattern is looked for."""
 
-    def found(self, text: str) -> bool | None:
-        """Return whether `re.search` would find the pattern in a text.
+    def compile(self) -> None:
+        """Make ready what takes time. Raises UncheckedError."""
+        for pattern, _, _ in self._searches:
+            search(pattern)
 
-        None if the text is longer than MAX_PATTERN_TEXT, or if it would take too many steps to tell: 20 a character for
-        patterns with references to groups, atomic groups or possessive repeats; for others 50 a character, and one
-        more for each character of the pattern, which only heaps of repeats can need.
-        """
-        if len(text) > MAX_PATTERN_TEXT:
-            return None
-        if self._quick is not None:
-            return self._quick.search(text) is not None
-        steps = _PLACES + len(self.text) if self._tree.regular else _STEPS
-        budget = Budget((len(text) + _HEAD) * steps)
-        try:
-            if self._tree.regular:
-                return _scanner(self).search(text, budget)
-            return search_by_steps(self._tree, text, budget)
-        except TooCostlyError:
-            return None
-
-
-def _has_one_way(tree: Tree) -> bool:
-    """Return whether `re` needs at most MAX_TAIL steps for each character of a text.
-
-    It has to try what comes after the run at each length of that, at worst.
-    """
-    if not tree.anchored:
-        return False
-    tail, runs = 0, 0
-    for node in tree.items:
-        if isinstance(node, Run) and node.low != node.high:
-            runs += 1
-            tail = 0
-        elif isinstance(node, (Chars, Run)):
-            tail += node.low if isinstance(node, Run) else 1
-        elif not (isinstance(node, Check) and isinstance(tree.checks[node.number], Spot)):
+    def found(self, text: str) -> bool:
+        """Return whether a text has the pattern, and is not too long for it."""
+        if len(text) > self.longest:
             return False
-    return runs <= 1 and tail <= MAX_TAIL
+        if not text.isascii():
+            text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return all(search(pattern).isinstance_python(text) is wanted for pattern, _, wanted in self._searches)
 
 
-@lru_cache(maxsize=512)
-def pattern_of(text: str) -> Pattern:
-    """Return the pattern of a text, the same one each time. Raises as `Pattern` does."""
-    return Pattern(text)
+def _searches(flags: str, ways: list[list[Part]]) -> Iterator[tuple[str, int, bool]]:
+    """Yield what is to be found and what is not, with sizes: what is looked for from the ends of the text, and the
+    rest."""
+    first = ways[0]
+    before = f"(?{flags})" if flags else ""
+    if len(ways) == 1 and first and "m" not in flags:
+        while len(first) > 1 and first[0].source in ("^", r"\A") and first[1].source in ("(?=", "(?!"):
+            yield from _looked_for(first.pop(1), rf"{before}\A(?:", ")")
+        while len(first) > 1 and first[-1].source in ("$", r"\Z") and first[-2].source in ("(?<=", "(?<!"):
+            yield from _looked_for(first.pop(-2), f"{before}(?:", r")\z")
+    pattern, size = in_rust(ways)
+    yield before + pattern, size, True
 
 
-@lru_cache(maxsize=128)
-def _scanner(pattern: Pattern) -> Scanner:
-    """Return what searches for a pattern. What it remembers is kept for the patterns that were used last."""
-    return Scanner(pattern._tree)
+def _looked_for(look: Part, before: str, after: str) -> Iterator[tuple[str, int, bool]]:
+    pattern, size = in_rust(look.ways or [])
+    yield before + pattern + after, size, look.source[-1] == "="

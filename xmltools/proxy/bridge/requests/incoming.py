@@ -32,9 +32,9 @@ class Notes:
     """What a request asks for that is passed over here; if `strict`, it is refused instead.
 
     `fields` are names of fields, `tools` types of tools, in the order of the request; `warnings` say which tools can't
-    be read, and why, `left_out` are the names of functions that the model can't call. `deferred` are those of tools
-    that the client wants to be told of in a line only, until they are found. `bad_arguments`: calls of the history
-    whose arguments are no JSON object; the model sees them without any.
+    be read and which patterns are not checked, and why; `left_out` are the names of functions that the model can't
+    call. `deferred` are those of tools that the client wants to be told of in a line only, until they are found.
+    `bad_arguments`: calls of the history whose arguments are no JSON object; the model sees them without any.
     """
 
     strict: bool = False
@@ -185,7 +185,9 @@ def read_tools(definitions: Any, read: Callable[[Any, str], Tool | None], notes:
     listed = expect(definitions, list, "tools", "a list", refusal)
     tools = [read(each, f"tools[{number}]") for number, each in enumerate(listed)]
     notes.deferred |= {tool.name for tool, each in zip(tools, listed, strict=True) if tool and is_deferred(each)}
-    return check_tools([tool for tool in tools if tool is not None])
+    known = check_tools([tool for tool in tools if tool is not None])
+    notes.warnings += [each for tool in known for each in tool.unchecked_patterns]
+    return known
 
 
 def read_tool(definition: Any, at: str, notes: Notes) -> Tool | None:
