@@ -12,7 +12,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from xmltools.conversations.streams.json_arguments import without_surrogates
-from xmltools.conversations.streams.json_members import MemberReader
 from xmltools.conversations.streams.native_shared import list_in, string_of
 from xmltools.conversations.streams.pieces import Kind, Piece, PieceStream
 from xmltools.conversations.streams.started_calls import NativeCall, NativeReader
@@ -51,13 +50,11 @@ class OpenAIStream(PieceStream[dict[str, Any]]):
         reasoning_key: str | None = "reasoning_content",
         on_failure: str = "leave",
     ) -> None:
-        super().__init__(tools, on_failure)
+        super().__init__(tools, on_failure, custom)
         self._head = {"id": id, "object": "chat.completion.chunk", "created": created, "model": model}
         self._index = index
         self._include_usage = include_usage
         self._reasoning_key = reasoning_key
-        self._custom = custom
-        self._input: MemberReader | None = None  # of the custom call that is being written
         self._calls = 0
 
     def close(self, finish_reason: str = "stop", usage: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
@@ -80,29 +77,17 @@ class OpenAIStream(PieceStream[dict[str, Any]]):
 
     def _piece(self, piece: Piece) -> Iterator[dict[str, Any]]:
         kind, text, id = piece
+        type, key = ("function", "arguments") if self._input is None else ("custom", "input")
         if kind is Kind.TEXT:
             yield self._chunk({"content": text})
         elif kind is Kind.REASONING and self._reasoning_key is not None:
             yield self._chunk({self._reasoning_key: text})
         elif kind is Kind.START:
-            yield self._chunk({"tool_calls": [{"index": self._calls, "id": id, **self._started(text)}]})
+            call = {"index": self._calls, "id": id, "type": type, type: {"name": text, key: ""}}
             self._calls += 1
-        elif kind is Kind.ARGUMENTS and (more := self._more(text)):
-            yield self._chunk({"tool_calls": [{"index": self._calls - 1, **more}]})
-
-    def _started(self, name: str) -> dict[str, Any]:
-        is_custom = name in self._custom
-        self._input = MemberReader() if is_custom else None
-        if is_custom:
-            return {"type": "custom", "custom": {"name": name, "input": ""}}
-        return {"type": "function", "function": {"name": name, "arguments": ""}}
-
-    def _more(self, text: str) -> dict[str, Any]:
-        """Return what more text of the arguments' JSON adds to the call; maybe nothing, if it is a custom one."""
-        if self._input is None:
-            return {"function": {"arguments": text}}
-        added = self._input.text(text)
-        return {"custom": {"input": added}} if added else {}
+            yield self._chunk({"tool_calls": [call]})
+        elif kind is Kind.ARGUMENTS:
+            yield self._chunk({"tool_calls": [{"index": self._calls - 1, type: {key: text}}]})
 
     def _chunk(self, delta: dict[str, Any], finish_reason: str | None = None) -> dict[str, Any]:
         choice = {"index": self._index, "delta": delta, "finish_reason": finish_reason}

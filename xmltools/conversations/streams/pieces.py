@@ -10,11 +10,12 @@ that counts only as a whole, is told of when it is complete.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from enum import Enum
 from typing import Generic, NamedTuple, TypeVar
 
 from xmltools.conversations.streams.json_arguments import ArgumentStream, without_surrogates
+from xmltools.conversations.streams.json_members import MemberReader
 from xmltools.errors import CallError, XMLToolsError
 from xmltools.models import ToolCall
 from xmltools.models.events import (
@@ -166,10 +167,15 @@ def _flush(joined: list[Piece], texts: list[str]) -> None:
 
 
 class PieceStream(ABC, Generic[_Sent]):
-    """Turns the events of one parser into what an API sends, piece by piece."""
+    """Turns the events of one parser into what an API sends, piece by piece.
 
-    def __init__(self, tools: Iterable[Tool] | None, on_failure: str) -> None:
+    The arguments of a call of one of the tools `custom` are the text of its only argument, and no JSON.
+    """
+
+    def __init__(self, tools: Iterable[Tool] | None, on_failure: str, custom: Collection[str] = ()) -> None:
         self._pieces = PieceReader(tools, on_failure)
+        self._custom = custom
+        self._input: MemberReader | None = None  # of the custom call that is being written
         self._begun = False
         self._closed = False
 
@@ -192,6 +198,12 @@ class PieceStream(ABC, Generic[_Sent]):
         messages = [] if self._begun else self._first()
         self._begun = True
         for piece in pieces:
+            if piece.kind is Kind.START:
+                self._input = MemberReader() if piece.text in self._custom else None
+            elif piece.kind is Kind.ARGUMENTS and self._input is not None:
+                piece = Piece(piece.kind, self._input.text(piece.text))
+                if not piece.text:
+                    continue
             messages += self._piece(piece)
         return messages
 

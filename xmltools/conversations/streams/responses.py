@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
-from xmltools.conversations.streams.json_members import MemberReader
 from xmltools.conversations.streams.pieces import ENDS, Kind, Piece, PieceStream
 from xmltools.conversations.streams.response_parts import (
     CALL,
@@ -70,16 +69,14 @@ class ResponsesStream(PieceStream[Message]):
         for option, given in (("namespaces", namespaces), ("client_tools", client_tools), ("echo", echo)):
             if not isinstance(given, Mapping | None):
                 raise XMLToolsError(f"{option}: expected a dict or None, got {type(given).__name__}")
-        super().__init__(tools, on_failure)
+        super().__init__(tools, on_failure, custom)
         self._head = {"id": id, "object": "response", "created_at": created_at, "model": model, **echoed(echo or {})}
-        self._custom = custom
         self._namespaces = namespaces or {}
         self._client_tools = {name: _form(type) for name, type in (client_tools or {}).items()}
         self._output: list[dict[str, Any]] = []
         self._item: Item | None = None  # the open one
         self._kind: Kind | None = None  # of the run of text or reasoning that is being written
         self._blank: list[str] = []  # white space at its start
-        self._input: MemberReader | None = None  # of the custom call that is being written
         self._number = 0
 
     def close(self, finish_reason: str = "stop", usage: Mapping[str, Any] | None = None) -> list[Message]:
@@ -133,7 +130,7 @@ class ResponsesStream(PieceStream[Message]):
             yield from self._end("completed")
             yield from self._start_call(piece)
         elif piece.kind is Kind.ARGUMENTS:
-            yield from self._add(self._arguments(piece.text))
+            yield from self._add(piece.text)
         elif piece.kind in ENDS:
             yield from self._end(piece.kind.value)
         else:
@@ -152,17 +149,12 @@ class ResponsesStream(PieceStream[Message]):
         yield from self._add(text)
 
     def _start_call(self, piece: Piece) -> Iterator[Message]:
-        is_custom = piece.text in self._custom
-        self._input = MemberReader() if is_custom else None
         if form := self._client_tools.get(piece.text):
             yield from self._start(form, {"call_id": piece.id})
             return
         space, name = self._namespaces.get(piece.text, ("", piece.text))
         head = {"call_id": piece.id, "name": name, **({"namespace": space} if space else {})}
-        yield from self._start(CUSTOM_CALL if is_custom else CALL, head)
-
-    def _arguments(self, text: str) -> str:
-        return text if self._input is None else self._input.text(text)
+        yield from self._start(CALL if self._input is None else CUSTOM_CALL, head)
 
     def _start(self, form: Form, head: Mapping[str, Any]) -> Iterator[Message]:
         place = len(self._output)
