@@ -151,6 +151,8 @@ STORED = [
     {"role": "assistant", "parts": [tool(status="completed", output="x", metadata={}, start_time=0, end_time=2)]},
     {"role": "assistant", "parts": [tool(status="error", output="boom"), tool(id="d", status="interrupted")]},
     {"role": "assistant", "parts": [{"type": "tool", "tool": "f"}, {"type": "text", "text": "behind"}]},
+    {"role": "assistant", "parts": [{"text": "no type"}, {"tool": "f", "input": {"a": 1}, "status": "pending"}]},
+    {"role": "assistant", "parts": [{"text": "t", "type": ""}, {"type": None, "tool": "f", "output": "x"}]},
     {"role": "assistant", "parts": [tool(status="completed", start_time=10**400)]},
     {"role": "assistant", "parts": [tool(input=None), tool(id="d", input='{"a":  1}')]},
     {"role": "assistant", "parts": [], "finish_reason": "doom_loop", "unknown": {"b": [1]}, "reasoning_content": "t"},
@@ -289,6 +291,19 @@ def test_dataclasses_are_read_like_dicts() -> None:
     assert read([Stored("user", [TextPart("p", text="Hi")])]).last_text == "Hi"
 
 
+def test_the_fields_of_a_part_say_what_it_is() -> None:
+    """The document's "Message Types and Examples" construct parts without their type."""
+    asked = wolo.Message(role="user", parts=[wolo.TextPart(text="Is it on?")])
+    done = wolo.ToolPart(tool="read", input={"path": "config.json"}, status="completed", output="on")
+    sent = wolo.to_llm_messages([asked, wolo.Message(role="assistant", parts=[wolo.TextPart(text="I look."), done])])
+    assert [(each["role"], each["content"]) for each in sent] == [
+        ("user", "Is it on?"),
+        ("assistant", "I look."),
+        ("tool", "on"),
+    ]
+    assert sent[1]["tool_calls"][0]["function"] == {"name": "read", "arguments": '{"path": "config.json"}'}
+
+
 def test_calls_without_ids_are_counted() -> None:
     parts = [{"type": "tool", "tool": "f"}, tool(id="call_1"), {"type": "tool", "tool": "f"}]
     assert [call.id for call in read([reply(*parts)]).calls] == ["call_2", "call_1", "call_3"]
@@ -348,7 +363,8 @@ def test_what_is_odd_is_reported_and_kept(message: dict[str, Any], code: str) ->
         ([{"role": "user", "content": "Hi"}], "message 0: expected a list 'parts' .* read it as 'openai'"),
         ([{"role": "user"}], "message 0: parts: expected a list 'parts' of text and tool parts, got nothing"),
         ([reply({"type": "text", "text": 5})], r"message 0: parts\[0\]: text: expected a string, got a number"),
-        ([reply({"text": "x"})], r"message 0: parts\[0\]: type: expected 'text' or 'tool', got nothing"),
+        ([reply({"id": "x"})], r"message 0: parts\[0\]: type: expected 'text' or 'tool', got nothing"),
+        ([reply({"text": "", "tool": "f"})], r"message 0: parts\[0\]: type: expected 'text' or 'tool', got nothing"),
         ([reply(), reply(tool(tool=None))], r"message 1: parts\[0\]: tool: expected the name of a tool, got nothing"),
         ([reply(tool(start_time="now"))], r"message 0: parts\[0\]: start_time: expected seconds since 1970"),
         ([reply(finished="no")], "message 0: finished: expected true or false, got text"),
@@ -403,12 +419,14 @@ def test_whatever_stands_in_extra_a_dump_does_not_raise() -> None:
         ({"messages": [reply(tool())]}, True),
         ([{"role": "user", "content": "Hi"}], False),
         ([{"role": "user", "parts": [{"text": "Hi"}]}], False),
+        ([{"role": "user", "parts": [{"text": "Hi"}]}, reply({"tool": "f", "input": {}})], True),
+        ([reply({"type": "text", "text": "Hi"}, {"file": "f"})], False),
         ([reply()], False),
         ([], False),
         ("text", False),
     ],
 )
-def test_wolo_is_recognised_by_its_typed_parts(obj: Any, expected: bool) -> None:
+def test_wolo_is_recognised_by_its_parts(obj: Any, expected: bool) -> None:
     assert recognise(obj) is expected
 
 

@@ -13,10 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from xmltools.conversations.streams.json_arguments import without_surrogates
-from xmltools.conversations.streams.native_shared import Outputs, as_mapping, string_of
-from xmltools.conversations.streams.pieces import Kind, Piece, PieceReader
-from xmltools.conversations.streams.started_calls import CallQueue, NativeCall
-from xmltools.errors import XMLToolsError
+from xmltools.conversations.streams.native_shared import string_of
+from xmltools.conversations.streams.pieces import ENDS, Kind, Piece, PieceStream
+from xmltools.conversations.streams.started_calls import NativeReader
 from xmltools.models.events import Event
 from xmltools.models.finish_reasons import ends_whole, our_reason
 from xmltools.tools import Tool
@@ -35,7 +34,7 @@ _BLOCKS: dict[Kind, tuple[str, dict[str, Any]]] = {
 _DELTAS = {Kind.TEXT: "text", Kind.REASONING: "thinking"}
 
 
-class AnthropicStream:
+class AnthropicStream(PieceStream[Message]):
     """Turns the events of one parser into pairs of an event's name and its data.
 
     `id` and `model` are in the first event, with `usage`: `input_tokens` if they are known by then, and what was put
@@ -46,8 +45,6 @@ class AnthropicStream:
 
     Raises `XMLToolsError` for options that make no sense.
     """
-
-    __slots__ = ("_begun", "_block", "_closed", "_index", "_message", "_pieces", "usage")
 
     def __init__(
         self,
@@ -69,20 +66,9 @@ class AnthropicStream:
             "stop_sequence": None,
             "usage": self.usage,
         }
-        self._pieces = PieceReader(tools, on_failure)
+        super().__init__(tools, on_failure)
         self._index = -1
         self._block: Kind | None = None  # the open block, that of a call by its START
-        self._begun = False
-        self._closed = False
-
-    def feed(self, events: Iterable[Event]) -> list[Message]:
-        """Take what `Parser.feed` or `Parser.close` returned; return the events to send.
-
-        Raises `XMLToolsError` after `close`, for what is no event, and as `ArgumentStream.feed` does.
-        """
-        if self._closed:
-            raise XMLToolsError("feed() after close(): a stream is one reply; make a new one for the next")
-        return self._messages(self._pieces.read(events))
 
     def close(
         self,
@@ -97,8 +83,7 @@ class AnthropicStream:
         """
         if self._closed:
             return []
-        messages = [*self._messages(self._pieces.close()), *self._stop()]
-        self._closed = True
+        messages = [*self._ended(), *self._stop()]
         delta = {"stop_reason": self._stop_reason(finish_reason), "stop_sequence": stop_sequence}
         messages.append(_message("message_delta", delta=delta, usage={"output_tokens": 0, **(usage or {})}))
         messages.append(_message("message_stop"))
@@ -109,12 +94,8 @@ class AnthropicStream:
             return finish_reason
         return _CUT.get(our_reason(finish_reason), "tool_use" if self._pieces.completed else "end_turn")
 
-    def _messages(self, pieces: Iterable[Piece]) -> list[Message]:
-        messages = [] if self._begun else [_message("message_start", message=self._message)]
-        self._begun = True
-        for piece in pieces:
-            messages += self._piece(piece)
-        return messages
+    def _first(self) -> list[Message]:
+        return [_message("message_start", message=self._message)]
 
     def _piece(self, piece: Piece) -> Iterator[Message]:
         kind, text, id = piece
@@ -122,7 +103,7 @@ class AnthropicStream:
             yield from self._start(kind, {"type": "tool_use", "id": id, "name": text, "input": {}})
         elif kind is Kind.ARGUMENTS:
             yield self._delta({"type": "input_json_delta", "partial_json": text})
-        elif kind is Kind.END:
+        elif kind in ENDS:
             yield from self._stop()
         else:
             name, block = _BLOCKS[kind]
@@ -149,7 +130,7 @@ def _message(type: str, **fields: Any) -> Message:
     return type, {"type": type, **fields}
 
 
-class AnthropicReader:
+class AnthropicReader(NativeReader):
     """Turns the events of a model that makes structured calls into the events of a parser.
 
     `tools` type and check the arguments, and refuse unknown tools; without them (None) arguments are what their JSON
@@ -159,13 +140,7 @@ class AnthropicReader:
     reasoning. Raises `XMLToolsError` for anything but tools.
     """
 
-    __slots__ = ("_by_index", "_closed", "_outputs", "_queue")
-
-    def __init__(self, tools: Iterable[Tool] | None = None) -> None:
-        self._outputs = Outputs()
-        self._queue = CallQueue(tools)
-        self._by_index: dict[Any, NativeCall] = {}
-        self._closed = False
+    _expected = "an event of a message stream"
 
     def feed(self, message: Any) -> list[Event]:
         """Take an event: its data, as a dict or the object of an SDK, or a pair of its name and that.
@@ -173,28 +148,21 @@ class AnthropicReader:
         Returns the events that it produced. Raises `XMLToolsError` for what is no event, for an error that the server
         sent, and after `close`.
         """
-        if self._closed:
-            raise XMLToolsError(
-                "feed() after close(): a reader reads one reply; make a new AnthropicReader for the next"
-            )
-        data = as_mapping(message[1] if isinstance(message, tuple) else message, "an event of a message stream")
+        return super().feed(message[1] if isinstance(message, tuple) else message)
+
+    def _read(self, data: Mapping[str, Any]) -> list[Event]:
         match data.get("type"):
             case "content_block_start":
                 return self._start(data)
             case "content_block_delta":
                 return self._delta(data)
             case "content_block_stop":
-                return self._queue.settle(self._outputs.place)
+                return self._settle()
             case "message_delta":
                 delta = data.get("delta")
                 reason = string_of(delta, "stop_reason") if isinstance(delta, Mapping) else ""
-                return self._queue.end(self._outputs.place, cut=not ends_whole(reason)) if reason else []
+                return self._end(cut=not ends_whole(reason)) if reason else []
         return []
-
-    def close(self) -> list[Event]:
-        """Say that the stream has ended; returns what is left. A call that is not complete was cut off."""
-        self._closed = True
-        return self._queue.end(self._outputs.place, cut=True)
 
     def _start(self, data: Mapping[str, Any]) -> list[Event]:
         block = data.get("content_block")
@@ -204,16 +172,16 @@ class AnthropicReader:
             case "tool_use":
                 return self._start_call(_index_of(data), block)
             case "text":
-                return self._outputs.text(string_of(block, "text"))
+                return self._text(string_of(block, "text"))
             case "thinking":
-                return self._outputs.reasoning(string_of(block, "thinking"))
+                return self._reasoning(string_of(block, "thinking"))
         return []
 
     def _start_call(self, index: Any, block: Mapping[str, Any]) -> list[Event]:
-        call = self._by_index[index] = self._queue.add(without_surrogates(string_of(block, "id")))
+        call = self._add(index, without_surrogates(string_of(block, "id")))
         call.name = without_surrogates(string_of(block, "name"))
         call.default = json.dumps(block["input"]) if block.get("input") else ""
-        return self._queue.news(self._outputs.place)
+        return self._news()
 
     def _delta(self, data: Mapping[str, Any]) -> list[Event]:
         delta = data.get("delta")
@@ -221,9 +189,9 @@ class AnthropicReader:
             return []
         match delta.get("type"):
             case "text_delta":
-                return self._outputs.text(string_of(delta, "text"))
+                return self._text(string_of(delta, "text"))
             case "thinking_delta":
-                return self._outputs.reasoning(string_of(delta, "thinking"))
+                return self._reasoning(string_of(delta, "thinking"))
             case "input_json_delta":
                 return self._arguments(_index_of(data), string_of(delta, "partial_json"))
         return []
@@ -233,7 +201,7 @@ class AnthropicReader:
         if call is None:
             return []
         call.write(text)
-        return self._queue.news(self._outputs.place)
+        return self._news()
 
 
 def _index_of(data: Mapping[str, Any]) -> int | None:

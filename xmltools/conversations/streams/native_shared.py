@@ -1,4 +1,4 @@
-"""What the readers of native streams share: foreign JSON, and text with its place."""
+"""Foreign JSON, as the readers of native streams take it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from xmltools.errors import XMLToolsError
-from xmltools.models.events import Event, ReasoningDelta, TextDelta
 
 
 def as_mapping(message: Any, expected: str) -> Mapping[str, Any]:
@@ -34,22 +33,3 @@ def string_of(data: Mapping[str, Any], key: str) -> str:
     """Return the string under a key, the empty one if there is none."""
     value = data.get(key)
     return value if isinstance(value, str) else ""
-
-
-class Outputs:
-    """Makes events of text and reasoning. `place` counts their characters, so that their spans tile the stream."""
-
-    __slots__ = ("place",)
-
-    def __init__(self) -> None:
-        self.place = 0
-
-    def text(self, text: str) -> list[Event]:
-        """Return the delta of some text, nothing for none."""
-        start, self.place = self.place, self.place + len(text)
-        return [TextDelta.make(text, start)] if text else []
-
-    def reasoning(self, text: str) -> list[Event]:
-        """Return the delta of some reasoning, nothing for none."""
-        start, self.place = self.place, self.place + len(text)
-        return [ReasoningDelta(text, (start, self.place))] if text else []

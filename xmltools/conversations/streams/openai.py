@@ -12,11 +12,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from xmltools.conversations.streams.json_arguments import without_surrogates
-from xmltools.conversations.streams.json_members import MemberReader
-from xmltools.conversations.streams.native_shared import Outputs, as_mapping, list_in, string_of
-from xmltools.conversations.streams.pieces import Kind, Piece, PieceReader
-from xmltools.conversations.streams.started_calls import CallQueue, NativeCall
-from xmltools.errors import XMLToolsError
+from xmltools.conversations.streams.native_shared import list_in, string_of
+from xmltools.conversations.streams.pieces import Kind, Piece, PieceStream
+from xmltools.conversations.streams.started_calls import NativeCall, NativeReader
 from xmltools.models.events import Event
 from xmltools.models.finish_reasons import ends_whole, our_reason
 from xmltools.tools import Tool
@@ -25,7 +23,7 @@ _CUT = {"length": "length", "error": "length", "content_filter": "content_filter
 """What the API says of a reply that was cut off, by our words."""
 
 
-class OpenAIStream:
+class OpenAIStream(PieceStream[dict[str, Any]]):
     """Turns the events of one parser into chunks.
 
     `id`, `model` and `created` (seconds since 1970) stand in each chunk, `index` is the choice. `tools` are those of
@@ -52,25 +50,12 @@ class OpenAIStream:
         reasoning_key: str | None = "reasoning_content",
         on_failure: str = "leave",
     ) -> None:
+        super().__init__(tools, on_failure, custom)
         self._head = {"id": id, "object": "chat.completion.chunk", "created": created, "model": model}
         self._index = index
         self._include_usage = include_usage
         self._reasoning_key = reasoning_key
-        self._pieces = PieceReader(tools, on_failure)
-        self._custom = custom
-        self._input: MemberReader | None = None  # of the custom call that is being written
         self._calls = 0
-        self._begun = False
-        self._closed = False
-
-    def feed(self, events: Iterable[Event]) -> list[dict[str, Any]]:
-        """Take what `Parser.feed` or `Parser.close` returned; return the chunks to send, the first with the role.
-
-        Raises `XMLToolsError` after `close`, for what is no event, and as `ArgumentStream.feed` does.
-        """
-        if self._closed:
-            raise XMLToolsError("feed() after close(): a stream is one reply; make a new one for the next")
-        return self._chunks(self._pieces.read(events))
 
     def close(self, finish_reason: str = "stop", usage: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
         """Say that the reply has ended, and why, in any server's words; return the last chunks.
@@ -80,44 +65,29 @@ class OpenAIStream:
         """
         if self._closed:
             return []
-        chunks = self._chunks(self._pieces.close())
-        self._closed = True
+        chunks = self._ended()
         ended = "tool_calls" if self._pieces.completed else "stop"
         chunks.append(self._chunk({}, _CUT.get(our_reason(finish_reason), ended)))
         if self._include_usage and usage is not None:
             chunks.append({**self._head, "choices": [], "usage": dict(usage)})
         return chunks
 
-    def _chunks(self, pieces: Iterable[Piece]) -> list[dict[str, Any]]:
-        deltas = [] if self._begun else [{"role": "assistant", "content": ""}]
-        self._begun = True
-        return [self._chunk(delta) for delta in (*deltas, *self._deltas(pieces))]
+    def _first(self) -> list[dict[str, Any]]:
+        return [self._chunk({"role": "assistant", "content": ""})]
 
-    def _deltas(self, pieces: Iterable[Piece]) -> Iterator[dict[str, Any]]:
-        for kind, text, id in pieces:
-            if kind is Kind.TEXT:
-                yield {"content": text}
-            elif kind is Kind.REASONING and self._reasoning_key is not None:
-                yield {self._reasoning_key: text}
-            elif kind is Kind.START:
-                yield {"tool_calls": [{"index": self._calls, "id": id, **self._started(text)}]}
-                self._calls += 1
-            elif kind is Kind.ARGUMENTS and (more := self._more(text)):
-                yield {"tool_calls": [{"index": self._calls - 1, **more}]}
-
-    def _started(self, name: str) -> dict[str, Any]:
-        is_custom = name in self._custom
-        self._input = MemberReader() if is_custom else None
-        if is_custom:
-            return {"type": "custom", "custom": {"name": name, "input": ""}}
-        return {"type": "function", "function": {"name": name, "arguments": ""}}
-
-    def _more(self, text: str) -> dict[str, Any]:
-        """Return what more text of the arguments' JSON adds to the call; maybe nothing, if it is a custom one."""
-        if self._input is None:
-            return {"function": {"arguments": text}}
-        added = self._input.text(text)
-        return {"custom": {"input": added}} if added else {}
+    def _piece(self, piece: Piece) -> Iterator[dict[str, Any]]:
+        kind, text, id = piece
+        type, key = ("function", "arguments") if self._input is None else ("custom", "input")
+        if kind is Kind.TEXT:
+            yield self._chunk({"content": text})
+        elif kind is Kind.REASONING and self._reasoning_key is not None:
+            yield self._chunk({self._reasoning_key: text})
+        elif kind is Kind.START:
+            call = {"index": self._calls, "id": id, "type": type, type: {"name": text, key: ""}}
+            self._calls += 1
+            yield self._chunk({"tool_calls": [call]})
+        elif kind is Kind.ARGUMENTS:
+            yield self._chunk({"tool_calls": [{"index": self._calls - 1, type: {key: text}}]})
 
     def _chunk(self, delta: dict[str, Any], finish_reason: str | None = None) -> dict[str, Any]:
         choice = {"index": self._index, "delta": delta, "finish_reason": finish_reason}
@@ -125,7 +95,7 @@ class OpenAIStream:
         return {**chunk, "usage": None} if self._include_usage else chunk
 
 
-class OpenAIReader:
+class OpenAIReader(NativeReader):
     """Turns the chunks of a model that makes structured calls into the events of a parser.
 
     `tools` type and check the arguments, and refuse unknown tools; without them (None) arguments are what their JSON
@@ -135,30 +105,15 @@ class OpenAIReader:
     Places (`start`, spans) count the characters of text and reasoning. Raises `XMLToolsError` for anything but tools.
     """
 
-    __slots__ = ("_by_index", "_closed", "_index", "_last", "_outputs", "_queue")
+    _expected = "a chat completion chunk"
 
     def __init__(self, tools: Iterable[Tool] | None = None, *, index: int = 0) -> None:
+        super().__init__(tools)
         self._index = index
-        self._outputs = Outputs()
-        self._queue = CallQueue(tools)
-        self._by_index: dict[int, NativeCall] = {}
         self._last = 0
-        self._closed = False
 
-    def feed(self, chunk: Any) -> list[Event]:
-        """Take a chunk, as a dict or as the object of an SDK; return the events that it produced.
-
-        Raises `XMLToolsError` for what is no chunk, for an error object that the server sent, and after `close`.
-        """
-        if self._closed:
-            raise XMLToolsError("feed() after close(): a reader reads one reply; make a new OpenAIReader for the next")
-        data = as_mapping(chunk, "a chat completion chunk")
+    def _read(self, data: Mapping[str, Any]) -> list[Event]:
         return [event for choice in list_in(data, "choices") for event in self._choice(choice)]
-
-    def close(self) -> list[Event]:
-        """Say that the stream has ended; returns what is left. A call that is not complete was cut off."""
-        self._closed = True
-        return self._queue.end(self._outputs.place, cut=True)
 
     def _choice(self, choice: Any) -> list[Event]:
         if not isinstance(choice, Mapping) or choice.get("index", 0) != self._index:
@@ -166,7 +121,7 @@ class OpenAIReader:
         delta = choice.get("delta")
         events = self._delta(delta) if isinstance(delta, Mapping) else []
         if reason := string_of(choice, "finish_reason"):
-            events += self._queue.end(self._outputs.place, cut=not ends_whole(reason))
+            events += self._end(cut=not ends_whole(reason))
         return events
 
     def _delta(self, delta: Mapping[str, Any]) -> list[Event]:
@@ -174,8 +129,8 @@ class OpenAIReader:
         reasoning = string_of(delta, "reasoning_content") or string_of(delta, "reasoning")
         text = _content_of(delta) + string_of(delta, "refusal")
         if reasoning or text:
-            events += self._queue.settle(self._outputs.place)
-            events += (*self._outputs.reasoning(reasoning), *self._outputs.text(text))
+            events += self._settle()
+            events += (*self._reasoning(reasoning), *self._text(text))
         calls = list_in(delta, "tool_calls")
         if not calls and isinstance(delta.get("function_call"), Mapping):  # the old form, of one call
             calls = [{"index": 0, "function": delta["function_call"]}]
@@ -191,17 +146,17 @@ class OpenAIReader:
         call = self._find(delta)
         call.name = call.name or without_surrogates(string_of(function, "name"))
         call.write(_arguments_of(function))
-        return self._queue.news(self._outputs.place)
+        return self._news()
 
     def _find(self, delta: Mapping[str, Any]) -> NativeCall:
         """Return the call that a delta belongs to. Some servers give all calls one index, but ids of their own."""
         index, id = delta.get("index"), without_surrogates(string_of(delta, "id"))
         if not isinstance(index, int):
-            index = self._last if id in ("", self._queue.last_id) else self._last + 1
+            index = self._last if id in ("", self._last_id) else self._last + 1
         self._last = index
         call = self._by_index.get(index)
         if call is None or (id and call.given_id and call.given_id != id):
-            call = self._by_index[index] = self._queue.add(id)
+            call = self._add(index, id)
         return call
 
 

@@ -9,11 +9,13 @@ that counts only as a whole, is told of when it is complete.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Iterator
 from enum import Enum
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from xmltools.conversations.streams.json_arguments import ArgumentStream, without_surrogates
+from xmltools.conversations.streams.json_members import MemberReader
 from xmltools.errors import CallError, XMLToolsError
 from xmltools.models import ToolCall
 from xmltools.models.events import (
@@ -29,6 +31,7 @@ from xmltools.models.events import (
 )
 from xmltools.tools import Tool
 
+_Sent = TypeVar("_Sent")
 _ON_FAILURE = ("leave", "text", "drop", "spoil")
 
 
@@ -39,7 +42,12 @@ class Kind(Enum):
     REASONING = "reasoning"
     START = "start"
     ARGUMENTS = "arguments"
-    END = "end"
+    COMPLETED = "completed"
+    INCOMPLETE = "incomplete"
+
+
+ENDS = (Kind.COMPLETED, Kind.INCOMPLETE)
+"""How a call ends."""
 
 
 class Piece(NamedTuple):
@@ -118,7 +126,7 @@ class PieceReader:
         if not self._arguments.is_open:
             yield from self._started(CallStarted(call.id, call.name, call.server), call.id, call.name)
         yield Piece(Kind.ARGUMENTS, self._arguments.feed(event))
-        yield Piece(Kind.END)
+        yield Piece(Kind.COMPLETED)
         self.completed += 1
 
     def _failed(self, error: CallError, *, started: bool) -> Iterator[Piece]:
@@ -131,14 +139,14 @@ class PieceReader:
         if self._arguments.is_open:
             spoils = self._on_failure == "spoil"
             yield Piece(Kind.ARGUMENTS, self._arguments.spoil() if spoils else self._arguments.abandon())
-            yield Piece(Kind.END)
+            yield Piece(Kind.INCOMPLETE)
 
 
 def _joined(pieces: Iterable[Piece]) -> list[Piece]:
     joined: list[Piece] = []
     texts: list[str] = []
     for piece in pieces:
-        if piece.kind in (Kind.START, Kind.END):
+        if piece.kind in (Kind.START, *ENDS):
             _flush(joined, texts)
             joined.append(piece)
         elif piece.text:
@@ -156,3 +164,53 @@ def _flush(joined: list[Piece], texts: list[str]) -> None:
     if texts:
         joined[-1] = joined[-1]._replace(text="".join(texts))
         texts.clear()
+
+
+class PieceStream(ABC, Generic[_Sent]):
+    """Turns the events of one parser into what an API sends, piece by piece.
+
+    The arguments of a call of one of the tools `custom` are the text of its only argument, and no JSON.
+    """
+
+    def __init__(self, tools: Iterable[Tool] | None, on_failure: str, custom: Collection[str] = ()) -> None:
+        self._pieces = PieceReader(tools, on_failure)
+        self._custom = custom
+        self._input: MemberReader | None = None  # of the custom call that is being written
+        self._begun = False
+        self._closed = False
+
+    def feed(self, events: Iterable[Event]) -> list[_Sent]:
+        """Take what `Parser.feed` or `Parser.close` returned; return what is to be sent.
+
+        Raises `XMLToolsError` after the end, for what is no event, and as `ArgumentStream.feed` does.
+        """
+        if self._closed:
+            raise XMLToolsError("feed() after close(): a stream is one reply; make a new one for the next")
+        return self._written(self._pieces.read(events))
+
+    def _ended(self) -> list[_Sent]:
+        """Return the rest of the reply: what the API says of its end is still to come."""
+        messages = self._written(self._pieces.close())
+        self._closed = True
+        return messages
+
+    def _written(self, pieces: Iterable[Piece]) -> list[_Sent]:
+        messages = [] if self._begun else self._first()
+        self._begun = True
+        for piece in pieces:
+            if piece.kind is Kind.START:
+                self._input = MemberReader() if piece.text in self._custom else None
+            elif piece.kind is Kind.ARGUMENTS and self._input is not None:
+                piece = Piece(piece.kind, self._input.text(piece.text))
+                if not piece.text:
+                    continue
+            messages += self._piece(piece)
+        return messages
+
+    @abstractmethod
+    def _first(self) -> list[_Sent]:
+        """Return what the reply begins with."""
+
+    @abstractmethod
+    def _piece(self, piece: Piece) -> Iterable[_Sent]:
+        """Return what says a piece."""

@@ -30,8 +30,8 @@ class Form(NamedTuple):
     """Makes the part that the text stands in; without, the text stands in the item itself."""
     fields: Callable[[], dict[str, Any]] = dict
     """Makes the fields that only such items have."""
-    held: Callable[[dict[str, Any]], dict[str, Any]] | None = None
-    """Makes the object that the item holds, of the text as JSON; then there are no events of the text's parts."""
+    held: Callable[[], dict[str, Any]] | None = None
+    """Makes the object that the item holds, to which the text as JSON adds; then the text has no events of its own."""
     late: bool = False
     """Whether there is no item before all of it is right: it can't say that it is unfinished, and a client runs it."""
 
@@ -44,33 +44,21 @@ def _reasoning_text(text: str) -> dict[str, Any]:
     return {"type": "reasoning_text", "text": text}
 
 
-def _search(arguments: dict[str, Any]) -> dict[str, Any]:
-    return arguments
+def _exec() -> dict[str, Any]:
+    return {"type": "exec", "env": {}, "timeout_ms": None, "user": None, "working_directory": None}
 
 
-def _exec(arguments: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "exec", "env": {}, "timeout_ms": None, "user": None, "working_directory": None, **arguments}
-
-
-def _commands(arguments: dict[str, Any]) -> dict[str, Any]:
-    return {"timeout_ms": None, "max_output_length": None, **arguments}
-
-
-def _operation(arguments: dict[str, Any]) -> dict[str, Any]:
-    if arguments.get("type") != "delete_file":
-        return arguments
-    return {key: arguments[key] for key in arguments if key != "diff"}
+def _commands() -> dict[str, Any]:
+    return {"timeout_ms": None, "max_output_length": None}
 
 
 CALL = Form("function_call", "fc", "response.function_call_arguments", "arguments")
 CUSTOM_CALL = Form("custom_tool_call", "ctc", "response.custom_tool_call_input", "input")
 CLIENT_CALLS = {
-    "tool_search": Form(
-        "tool_search_call", "tsc", "", "arguments", None, lambda: {"execution": "client"}, held=_search
-    ),
+    "tool_search": Form("tool_search_call", "tsc", "", "arguments", None, lambda: {"execution": "client"}, held=dict),
     "local_shell": Form("local_shell_call", "lsh", "", "action", held=_exec, late=True),
     "shell": Form("shell_call", "sh", "response.shell_call_command", "action", held=_commands, late=True),
-    "apply_patch": Form("apply_patch_call", "apc", "", "operation", held=_operation, late=True),
+    "apply_patch": Form("apply_patch_call", "apc", "", "operation", held=dict, late=True),
 }
 """How calls of tools are written that have a type and no name."""
 FORMS = {
@@ -151,9 +139,10 @@ class Item:
         return {**head, "content": [form.part(text)] if self._texts else []}
 
     def _holding(self, arguments: dict[str, Any], status: str) -> dict[str, Any]:
-        held = self._form.held
-        assert held is not None
-        return {**self._written_head(status), self._form.key: held(arguments)}
+        held = {**(self._form.held or dict)(), **arguments}
+        if self._form.key == "operation" and held.get("type") == "delete_file":
+            held.pop("diff", None)
+        return {**self._written_head(status), self._form.key: held}
 
     def _written_head(self, status: str) -> dict[str, Any]:
         form = self._form

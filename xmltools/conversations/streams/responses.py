@@ -15,8 +15,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
-from xmltools.conversations.streams.json_members import MemberReader
-from xmltools.conversations.streams.pieces import Kind, Piece, PieceReader
+from xmltools.conversations.streams.pieces import ENDS, Kind, Piece, PieceStream
 from xmltools.conversations.streams.response_parts import (
     CALL,
     CLIENT_CALLS,
@@ -30,7 +29,7 @@ from xmltools.conversations.streams.response_parts import (
 )
 from xmltools.errors import CallError, XMLToolsError
 from xmltools.models import Reasoning, Reply, Text, ToolCall
-from xmltools.models.events import CallCompleted, CallFailed, CallStarted, Event, ReasoningDelta, TextDelta
+from xmltools.models.events import CallCompleted, CallFailed, Event, ReasoningDelta, TextDelta
 from xmltools.models.finish_reasons import our_reason
 from xmltools.tools import Tool
 
@@ -38,7 +37,7 @@ _CUT = {"length": "max_output_tokens", "error": "max_output_tokens", "content_fi
 """What the API says of a reply that was cut off, by our words."""
 
 
-class ResponsesStream:
+class ResponsesStream(PieceStream[Message]):
     """Turns the events of one parser into pairs of an event's name and its data.
 
     `id`, `model` and `created_at` (seconds since 1970) stand in the response; ids of items are made of its id and their
@@ -70,32 +69,15 @@ class ResponsesStream:
         for option, given in (("namespaces", namespaces), ("client_tools", client_tools), ("echo", echo)):
             if not isinstance(given, Mapping | None):
                 raise XMLToolsError(f"{option}: expected a dict or None, got {type(given).__name__}")
+        super().__init__(tools, on_failure, custom)
         self._head = {"id": id, "object": "response", "created_at": created_at, "model": model, **echoed(echo or {})}
-        self._pieces = PieceReader(tools, on_failure)
-        self._custom = custom
         self._namespaces = namespaces or {}
         self._client_tools = {name: _form(type) for name, type in (client_tools or {}).items()}
         self._output: list[dict[str, Any]] = []
         self._item: Item | None = None  # the open one
         self._kind: Kind | None = None  # of the run of text or reasoning that is being written
         self._blank: list[str] = []  # white space at its start
-        self._input: MemberReader | None = None  # of the custom call that is being written
         self._number = 0
-        self._ended = False
-
-    def feed(self, events: Iterable[Event]) -> list[Message]:
-        """Take what `Parser.feed` or `Parser.close` returned; return the events to send.
-
-        Raises `XMLToolsError` after `close` and `fail`, for what is no event, and as `ArgumentStream.feed` does.
-        """
-        if self._ended:
-            raise XMLToolsError("feed() after close(): a stream is one reply; make a new one for the next")
-        messages = self._begin()
-        for group in _groups(events):
-            completed = self._pieces.completed
-            pieces = self._pieces.read(group)
-            messages += self._write(pieces, "completed" if self._pieces.completed > completed else "incomplete")
-        return messages
 
     def close(self, finish_reason: str = "stop", usage: Mapping[str, Any] | None = None) -> list[Message]:
         """Say that the reply has ended, and why, in the words of chat completions; return the last events.
@@ -103,12 +85,11 @@ class ResponsesStream:
         A reply that was cut off ("length", "content_filter") is incomplete, and so is the item that was open. `usage`
         is that of a chat completion or a response. Closing twice does nothing.
         """
-        if self._ended:
+        if self._closed:
             return []
         reason = _CUT.get(our_reason(finish_reason))
         status = "incomplete" if reason else "completed"
-        messages = [*self._begin(), *self._write(self._pieces.close(), "incomplete"), *self._end(status)]
-        self._ended = True
+        messages = [*self._ended(), *self._end(status)]
         details = {"incomplete_details": {"reason": reason}} if reason else {}
         messages.append(self._lifecycle(f"response.{status}", status, usage=usage_of(usage), **details))
         return messages
@@ -118,16 +99,13 @@ class ResponsesStream:
 
         What was open is incomplete. `code` is one of the API's codes of errors.
         """
-        if self._ended:
+        if self._closed:
             return []
-        messages = [*self._begin(), *self._write(self._pieces.close(), "incomplete"), *self._end("incomplete")]
-        self._ended = True
+        messages = [*self._ended(), *self._end("incomplete")]
         messages.append(self._lifecycle("response.failed", "failed", error={"code": code, "message": message}))
         return messages
 
-    def _begin(self) -> list[Message]:
-        if self._number:
-            return []
+    def _first(self) -> list[Message]:
         return [self._lifecycle(f"response.{name}", "in_progress") for name in ("created", "in_progress")]
 
     def _lifecycle(self, type: str, status: str, **fields: Any) -> Message:
@@ -147,18 +125,14 @@ class ResponsesStream:
         self._number += 1
         return type, {"type": type, "sequence_number": self._number - 1, **fields}
 
-    def _write(self, pieces: Iterable[Piece], status: str) -> list[Message]:
-        """Return the events for pieces; a call that ends in them has this status."""
-        return [message for piece in pieces for message in self._piece(piece, status)]
-
-    def _piece(self, piece: Piece, status: str) -> Iterator[Message]:
+    def _piece(self, piece: Piece) -> Iterator[Message]:
         if piece.kind is Kind.START:
             yield from self._end("completed")
             yield from self._start_call(piece)
         elif piece.kind is Kind.ARGUMENTS:
-            yield from self._add(self._arguments(piece.text))
-        elif piece.kind is Kind.END:
-            yield from self._end(status)
+            yield from self._add(piece.text)
+        elif piece.kind in ENDS:
+            yield from self._end(piece.kind.value)
         else:
             yield from self._text(piece.kind, piece.text)
 
@@ -175,17 +149,12 @@ class ResponsesStream:
         yield from self._add(text)
 
     def _start_call(self, piece: Piece) -> Iterator[Message]:
-        is_custom = piece.text in self._custom
-        self._input = MemberReader() if is_custom else None
         if form := self._client_tools.get(piece.text):
             yield from self._start(form, {"call_id": piece.id})
             return
         space, name = self._namespaces.get(piece.text, ("", piece.text))
         head = {"call_id": piece.id, "name": name, **({"namespace": space} if space else {})}
-        yield from self._start(CUSTOM_CALL if is_custom else CALL, head)
-
-    def _arguments(self, text: str) -> str:
-        return text if self._input is None else self._input.text(text)
+        yield from self._start(CALL if self._input is None else CUSTOM_CALL, head)
 
     def _start(self, form: Form, head: Mapping[str, Any]) -> Iterator[Message]:
         place = len(self._output)
@@ -248,15 +217,3 @@ def _event(part: Any) -> Event:
     raise XMLToolsError(
         f"response_object() expects a Reply or its parts: Text, Reasoning, ToolCall, CallError; got {kind}"
     )
-
-
-def _groups(events: Iterable[Event]) -> Iterator[list[Event]]:
-    """Yield events in groups, so that at most one call ends in a group, and with its last event."""
-    group: list[Event] = []
-    for event in events:
-        group.append(event)
-        if isinstance(event, (CallStarted, CallCompleted, CallFailed)):
-            yield group
-            group = []
-    if group:
-        yield group

@@ -1,16 +1,27 @@
-"""Calls whose arguments arrive as JSON text: when they start, what streams, and what becomes of them."""
+"""Replies with structured calls, whose arguments arrive as JSON text: when calls start, what streams, and what becomes
+of them."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
 
 from xmltools.conversations.streams.json_members import MemberReader
+from xmltools.conversations.streams.native_shared import as_mapping
 from xmltools.conversations.streams.tools_by_name import ToolTable
-from xmltools.errors import CallError, Code, Repair
+from xmltools.errors import CallError, Code, Repair, XMLToolsError
 from xmltools.models import DEFAULT_SERVER, ToolCall
-from xmltools.models.events import ArgumentDelta, CallCompleted, CallFailed, CallStarted, Event
+from xmltools.models.events import (
+    ArgumentDelta,
+    CallCompleted,
+    CallFailed,
+    CallStarted,
+    Event,
+    ReasoningDelta,
+    TextDelta,
+)
 from xmltools.syntax.json_reader import JSONError, Slip, loads
 from xmltools.tools import Tool
 from xmltools.tools.schema import Reading, Shape, read_object
@@ -161,30 +172,61 @@ def _judge(reading: Reading) -> None:
         raise _Refused(Code.INVALID_ARGUMENTS, lines, hint)
 
 
-class CallQueue:
-    """The calls of a reply in their order.
+class NativeReader(ABC):
+    """Turns the messages of a model that makes structured calls into the events of a parser.
 
-    Only the first that has not ended says anything: events of calls are never mixed, though fragments may be.
+    It keeps the calls of the reply in their order. Only the first that has not ended says anything: events of calls are
+    never mixed, though fragments may be. Places count the characters of text and reasoning, so that spans tile the
+    stream. Raises `XMLToolsError` for anything but tools.
     """
 
-    __slots__ = ("_calls", "_count", "_table", "last_id")
+    _expected: ClassVar[str]
+    """What `feed` takes."""
 
-    def __init__(self, tools: Iterable[Tool] | None) -> None:
-        self.last_id = ""
-        """The id that the last call was given, if any."""
+    def __init__(self, tools: Iterable[Tool] | None = None) -> None:
         self._table = None if tools is None else ToolTable(tools)
         self._calls: deque[NativeCall] = deque()
+        self._by_index: dict[Any, NativeCall] = {}
         self._count = 0
+        self._last_id = ""  # that the last call was given, if any
+        self._place = 0
+        self._closed = False
 
-    def add(self, id: str) -> NativeCall:
+    def feed(self, message: Any) -> list[Event]:
+        """Take what the server sent, as a dict or as the object of an SDK; return the events that it produced.
+
+        Raises `XMLToolsError` for anything else, for an error that the server sent, and after `close`.
+        """
+        if self._closed:
+            name = type(self).__name__
+            raise XMLToolsError(f"feed() after close(): a reader reads one reply; make a new {name} for the next")
+        return self._read(as_mapping(message, self._expected))
+
+    @abstractmethod
+    def _read(self, data: Mapping[str, Any]) -> list[Event]: ...
+
+    def close(self) -> list[Event]:
+        """Say that the stream has ended; returns what is left. A call that is not complete was cut off."""
+        self._closed = True
+        return self._end(cut=True)
+
+    def _text(self, text: str) -> list[Event]:
+        start, self._place = self._place, self._place + len(text)
+        return [TextDelta.make(text, start)] if text else []
+
+    def _reasoning(self, text: str) -> list[Event]:
+        start, self._place = self._place, self._place + len(text)
+        return [ReasoningDelta(text, (start, self._place))] if text else []
+
+    def _add(self, index: Any, id: str) -> NativeCall:
         """Begin another call; an id is made if there is none."""
         self._count += 1
-        self.last_id = id
-        call = NativeCall(id, self._count, self._table)
+        self._last_id = id
+        call = self._by_index[index] = NativeCall(id, self._count, self._table)
         self._calls.append(call)
         return call
 
-    def news(self, place: int) -> list[Event]:
+    def _news(self) -> list[Event]:
         """Return what has happened. A call with another one after it ends as soon as it is whole."""
         events: list[Event] = []
         while self._calls:
@@ -192,21 +234,21 @@ class CallQueue:
             events += head.news()
             if not head.is_whole or len(self._calls) == 1:
                 break
-            events.append(self._calls.popleft().conclude(place, cut=False))
+            events.append(self._calls.popleft().conclude(self._place, cut=False))
         return events
 
-    def settle(self, place: int) -> list[Event]:
+    def _settle(self) -> list[Event]:
         """Something else than a call follows: return the end of those that are whole."""
-        events = self.news(place)
+        events = self._news()
         if self._calls and self._calls[0].is_whole:
-            events.append(self._calls.popleft().conclude(place, cut=False))
+            events.append(self._calls.popleft().conclude(self._place, cut=False))
         return events
 
-    def end(self, place: int, *, cut: bool) -> list[Event]:
+    def _end(self, *, cut: bool) -> list[Event]:
         """The reply has ended: end all calls. `cut`: it was cut off, in the last of them if anywhere."""
         events: list[Event] = []
         while self._calls:
             head = self._calls.popleft()
             events += head.news()
-            events.append(head.conclude(place, cut=cut and not self._calls))
+            events.append(head.conclude(self._place, cut=cut and not self._calls))
         return events

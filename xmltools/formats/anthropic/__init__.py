@@ -21,8 +21,9 @@ from typing import Any
 from xmltools.errors import XMLToolsError
 from xmltools.formats.anthropic.reading import NAME, Reader
 from xmltools.formats.anthropic.writing import Writer
+from xmltools.formats.shared.api_messages import of_response
 from xmltools.formats.shared.api_turns import system_first
-from xmltools.formats.shared.api_values import entries, objects
+from xmltools.formats.shared.api_values import entries
 from xmltools.formats.shared.extra import answered, at, extra_of, kept_for, plain, rest
 from xmltools.formats.shared.losses import Holds, Report
 from xmltools.models import Conversation, Message, ToolCall
@@ -59,28 +60,22 @@ def load(obj: Any, report: Report) -> Conversation:
 
 
 def _read(source: Any, report: Report) -> tuple[Message, ...]:
-    reader = Reader(report)
-    messages: list[Message] = []
-    for index, each in objects(source, "messages", _RIGHT):
-        with at(f"message {index}: "):
-            messages += reader.read(index, each)
-    return answered(messages)
+    return answered(Reader(report).read_all(source, "messages", _RIGHT))
 
 
 def _request(source: Mapping[str, Any], report: Report) -> Conversation:
     """Read a request. A system prompt without anything in it stays with the other keys."""
     known = ("system", "messages") if source.get("system") else ("messages",)
     with at("system: "):
-        prompt = Reader(report).read(0, {"role": "system", "content": source["system"]}) if len(known) > 1 else []
+        prompt = Reader(report).read({"role": "system", "content": source["system"]}) if len(known) > 1 else []
     messages = _read(source["messages"], report)
     return Conversation(messages=(*prompt, *messages), extra=extra_of(NAME, rest(source, known)))
 
 
 def _response(source: Mapping[str, Any], report: Report) -> Message:
     message = _read([{key: source[key] for key in ("role", "content") if key in source}], report)[0]
-    own = kept_for(message, NAME) | {"response": rest(source, ("role", "content"))}
     reason = read_finish_reason(source, "stop_reason")
-    return message.model_copy(update={"finish_reason": reason, "extra": extra_of(NAME, own)})
+    return of_response(message, NAME, rest(source, ("role", "content")), finish_reason=reason)
 
 
 def dump(conversation: Conversation, report: Report, *, orphans: str = "report", unsigned: str = "keep") -> Any:

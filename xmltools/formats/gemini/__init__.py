@@ -21,11 +21,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from xmltools.conversations.transcript.turns import in_order_of_calls, moved
-from xmltools.errors import XMLToolsError
 from xmltools.formats.gemini.reading import NAME, Reader, camel
 from xmltools.formats.gemini.writing import Writer, says_id
+from xmltools.formats.shared.api_messages import first_of, of_response
 from xmltools.formats.shared.api_turns import system_first
-from xmltools.formats.shared.api_values import entries, objects
+from xmltools.formats.shared.api_values import entries
 from xmltools.formats.shared.extra import answered, at, extra_of, kept_for, plain, rest
 from xmltools.formats.shared.losses import WORDS, Holds, Report
 from xmltools.models import Conversation, Message, Text
@@ -66,12 +66,7 @@ def load(obj: Any, report: Report) -> Conversation:
 
 
 def _read(source: Any, report: Report) -> tuple[Message, ...]:
-    reader = Reader(report)
-    messages: list[Message] = []
-    for index, each in objects(source, "contents", _RIGHT):
-        with at(f"content {index}: "):
-            messages += reader.read(index, each)
-    return answered(messages)
+    return answered(Reader(report).read_all(source, "contents", _RIGHT))
 
 
 def _request(source: Mapping[str, Any], report: Report) -> Conversation:
@@ -91,25 +86,20 @@ def _instruction(given: Any, report: Report) -> list[Message]:
         return [Message(role="system", parts=(Text(text=given),), extra={NAME: {"instruction": "text"}})]
     expect(given, Mapping, "systemInstruction", 'an object, {"parts": [{"text": "…"}]}')
     with at("systemInstruction."):
-        message = Reader(report).read(0, {**given, "role": "system"})[0]
+        message = Reader(report).read({**given, "role": "system"})[0]
     own = kept_for(message, NAME) | ({"role": given["role"]} if "role" in given else {})
     return [message.model_copy(update={"extra": extra_of(NAME, own)})]
 
 
 def _answer(source: Mapping[str, Any], report: Report) -> Message:
-    candidates = [each for _, each in objects(source["candidates"], "candidates", "a list of candidates")]
-    if not candidates:
-        raise XMLToolsError("candidates: expected one candidate at least, got none")
-    if len(candidates) > 1:
-        report.add("candidates", f"only the first of {len(candidates)} candidates is read", 0)
-    first = camel(candidates[0])
+    first = camel(first_of(source, "candidates", "candidate", report))
     content = {"role": "model", **(plain(first.get("content")) or {})}
     message = _read([content], report)[0]
     reason = read_finish_reason(first, "finishReason", "candidates[0].")
     if reason == "stop" and message.calls:  # Gemini has no word of its own for that
         reason = "tool_calls"
-    own = kept_for(message, NAME) | {"response": {**rest(source, ("candidates",)), **rest(first, ("content",))}}
-    return message.model_copy(update={"finish_reason": reason, "extra": extra_of(NAME, own)})
+    beside = {**rest(source, ("candidates",)), **rest(first, ("content",))}
+    return of_response(message, NAME, beside, finish_reason=reason)
 
 
 def dump(conversation: Conversation, report: Report, *, ids: bool = False) -> Any:
@@ -126,7 +116,7 @@ def dump(conversation: Conversation, report: Report, *, ids: bool = False) -> An
     prompt = writer.system(system)
     written: dict[str, Any] = {} if prompt is None else {"systemInstruction": prompt}
     others = rest(kept_for(conversation, NAME), () if prompt is None else _SYSTEM)
-    return {**written, "contents": writer.contents(numbered), **others}
+    return {**written, "contents": writer.messages(numbered), **others}
 
 
 def _in_order(numbered: list[tuple[int, Message]], report: Report, ids: bool) -> list[tuple[int, Message]]:

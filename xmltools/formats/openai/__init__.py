@@ -27,8 +27,9 @@ from xmltools.errors import XMLToolsError
 from xmltools.formats.openai.attached import with_attached
 from xmltools.formats.openai.reading import NAME, REASONING_KEY, Reader
 from xmltools.formats.openai.writing import Writer
-from xmltools.formats.shared.api_values import entries, objects
-from xmltools.formats.shared.extra import answered, at, extra_of, kept_for, plain, rest
+from xmltools.formats.shared.api_messages import first_of, of_response
+from xmltools.formats.shared.api_values import entries
+from xmltools.formats.shared.extra import answered, kept_for, plain, rest
 from xmltools.formats.shared.losses import Holds, Report
 from xmltools.models import Conversation, Message
 from xmltools.models.finish_reasons import read_finish_reason
@@ -68,32 +69,17 @@ def load(obj: Any, report: Report) -> Conversation:
 
 
 def _read(source: Any, report: Report) -> tuple[Message, ...]:
-    reader = Reader(report)
-    messages = []
-    for index, each in objects(source, "messages", _RIGHT):
-        with at(f"message {index}: "):
-            messages.append(reader.read(index, each))
-    return answered(with_attached(messages))
+    return answered(with_attached(Reader(report).read_all(source, "messages", _RIGHT)))
 
 
 def _completion(source: Mapping[str, Any], report: Report) -> Message:
-    choices = [choice for _, choice in objects(source["choices"], "choices", "a list of choices")]
-    if not choices:
-        raise XMLToolsError("choices: expected one choice at least, got none")
-    if len(choices) > 1:
-        report.add("choices", f"only the first of {len(choices)} choices is read", 0)
-    message = _read([choices[0].get("message")], report)[0]
-    reason = read_finish_reason(choices[0], "finish_reason", "choices[0].")
+    choice = first_of(source, "choices", "choice", report)
+    message = _read([choice.get("message")], report)[0]
+    reason = read_finish_reason(choice, "finish_reason", "choices[0].")
     created = source.get("created")
     is_time = isinstance(created, (int, float)) and not isinstance(created, bool) and 0 < created < math.inf
-    own = kept_for(message, NAME) | {"response": rest(source, ("choices",))}
-    return message.model_copy(
-        update={
-            "finish_reason": reason,
-            "created_at": float(created) if is_time and created is not None else None,
-            "extra": extra_of(NAME, own),
-        }
-    )
+    created_at = float(created) if is_time and created is not None else None
+    return of_response(message, NAME, rest(source, ("choices",)), finish_reason=reason, created_at=created_at)
 
 
 def dump(

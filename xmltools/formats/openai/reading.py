@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from xmltools.errors import XMLToolsError
-from xmltools.formats.shared.api_turns import Ledger
+from xmltools.formats.shared.api_messages import ApiReader, read_blocks
 from xmltools.formats.shared.api_values import objects, read_arguments, split_data_url, type_of_url
-from xmltools.formats.shared.extra import at, extra_of, plain, rest
-from xmltools.formats.shared.losses import Report
+from xmltools.formats.shared.extra import at, extra_of, nested, plain, rest
 from xmltools.models import Media, Message, Part, Reasoning, Text, ToolCall, ToolResult
 from xmltools.models.json_fields import expect, fail
 
@@ -29,28 +28,26 @@ _Found = tuple[list[Part], dict[str, Any]]
 """The parts of a content, and what is to be kept of how it was spelled."""
 
 
-class Reader:
-    """Reads messages one after the other: results take their names from the calls before them."""
+class Reader(ApiReader):
+    """Reads messages of chat completions."""
 
-    def __init__(self, report: Report) -> None:
-        self.report = report
-        self.ledger = Ledger(report)
+    name = NAME
 
-    def read(self, index: int, source: Mapping[str, Any]) -> Message:
-        """Read a message. Raises XMLToolsError for what is malformed, with the place inside the message."""
+    def read(self, source: Mapping[str, Any]) -> list[Message]:
+        """Read a message."""
         role = source.get("role")
         if role == "assistant":
-            return self._reply(index, source)
-        self.ledger.end_turn()
+            return [self._reply(source)]
+        self.end_turn()
         if role in ("system", "developer", "user"):
-            return self._said(index, source, role)
+            return [self._said(source, role)]
         if role not in ("tool", "function"):
             fail("role", _ROLES, role, is_word=True)
-        return self._result(index, source, role)
+        return [self._result(source, role)]
 
-    def _said(self, index: int, source: Mapping[str, Any], role: str) -> Message:
+    def _said(self, source: Mapping[str, Any], role: str) -> Message:
         expect(source.get("content"), (str, list, tuple), "content", _CONTENT)
-        parts, spelled = self._content(index, source, "text")
+        parts, spelled = self._content(source, "text")
         fields = rest(source, ("role", "content", "name")) | spelled
         if role == "developer":
             fields["role"] = role
@@ -58,168 +55,174 @@ class Reader:
             role="user" if role == "user" else "system",
             parts=tuple(parts),
             name=_text_or_none(source, "name"),
-            extra=extra_of(NAME, fields),
+            extra=self.keep(fields),
         )
 
     # Replies
 
-    def _reply(self, index: int, source: Mapping[str, Any]) -> Message:
-        calls = self._calls(index, source)
-        parts, spelled = self._content(index, source, "null" if calls else "text")
+    def _reply(self, source: Mapping[str, Any]) -> Message:
+        calls = self._calls(source)
+        parts, spelled = self._content(source, "null" if calls else "text")
         fields = rest(source, _REPLY_KEYS) | spelled
         thought = _take_reasoning(fields)
         return Message(
             role="assistant",
             parts=(*thought, *parts, *calls),
             name=_text_or_none(source, "name"),
-            extra=extra_of(NAME, fields),
+            extra=self.keep(fields),
         )
 
-    def _calls(self, index: int, source: Mapping[str, Any]) -> list[ToolCall]:
+    def _calls(self, source: Mapping[str, Any]) -> list[ToolCall]:
         calls = []
         given = source.get("tool_calls")
         for place, each in objects([] if given is None else given, "tool_calls", "a list of calls"):
             with at(f"tool_calls[{place}]."):
-                calls.append(self._custom(index, each) if each.get("type") == "custom" else self._call(index, each))
+                calls.append(self._custom(each) if each.get("type") == "custom" else self._call(each))
         if source.get("function_call") is not None:
-            calls.append(self._legacy_call(index, plain(source["function_call"])))
+            calls.append(self._legacy_call(plain(source["function_call"])))
         return calls
 
-    def _call(self, index: int, source: Mapping[str, Any]) -> ToolCall:
+    def _call(self, source: Mapping[str, Any]) -> ToolCall:
         function = expect(plain(source.get("function")), Mapping, "function", _FUNCTION)
         fields = rest(source, ("id", "type", "function"))
         kind = _text_or_none(source, "type")
         if not kind:
-            self.report.add("missing_type", 'a call without a type becomes one of the type "function"', index)
+            self.add("missing_type", 'a call without a type becomes one of the type "function"')
         elif kind != "function":
             fields["type"] = kind
-        id = self._id(index, source)
+        id = self._id(source)
         with at("function."):
-            return self._function(index, function, fields, id)
+            return self._function(function, fields, id)
 
-    def _function(self, index: int, function: Mapping[str, Any], fields: dict[str, Any], id: str | None) -> ToolCall:
+    def _function(self, function: Mapping[str, Any], fields: dict[str, Any], id: str | None) -> ToolCall:
         name = expect(function.get("name"), str, "name", "the name of a tool")
-        arguments, spelled = self._arguments(index, function.get("arguments"), name)
+        arguments, spelled = self._arguments(function.get("arguments"), name)
         if others := rest(function, ("name", "arguments")):
             fields["function"] = others
-        return ToolCall(
-            id=self.ledger.note(id, name), name=name, arguments=arguments, extra=extra_of(NAME, fields | spelled)
-        )
+        return ToolCall(id=self.note(id, name), name=name, arguments=arguments, extra=self.keep(fields | spelled))
 
-    def _arguments(self, index: int, given: Any, name: str) -> _Arguments:
+    def _arguments(self, given: Any, name: str) -> _Arguments:
         if isinstance(given, Mapping) or given is None:
             what = "an object" if given else "missing"
-            self.report.add("arguments_no_text", f"the arguments of {name!r:.80} are {what}, not JSON text", index)
+            self.add("arguments_no_text", f"the arguments of {name!r:.80} are {what}, not JSON text")
             return dict(given or {}), {}
         expect(given, str, "arguments", 'the JSON text of an object, as in \'{"path":"a.py"}\'')
-        return read_arguments(given, name, self.report, index)
+        return read_arguments(given, name, self.report, self.index)
 
-    def _custom(self, index: int, source: Mapping[str, Any]) -> ToolCall:
+    def _custom(self, source: Mapping[str, Any]) -> ToolCall:
         custom = expect(plain(source.get("custom")), Mapping, "custom", 'an object, {"name": "…", "input": "…"}')
         name = expect(custom.get("name"), str, "custom.name", "the name of a tool")
         given = expect(custom.get("input"), str, "custom.input", "text")
-        fields = rest(source, ("id", "custom"))
-        if others := rest(custom, ("name", "input")):
-            fields["custom"] = others
-        id = self.ledger.note(self._id(index, source), name)
-        return ToolCall(id=id, name=name, arguments={"input": given}, extra=extra_of(NAME, fields))
+        fields = nested(source, "custom", rest(custom, ("name", "input")), "id")
+        id = self.note(self._id(source), name)
+        return ToolCall(id=id, name=name, arguments={"input": given}, extra=self.keep(fields))
 
-    def _legacy_call(self, index: int, source: Any) -> ToolCall:
+    def _legacy_call(self, source: Any) -> ToolCall:
         expect(source, Mapping, "function_call", _FUNCTION)
         with at("function_call."):
-            return self._function(index, source, {"type": "function_call"}, None)
+            return self._function(source, {"type": "function_call"}, None)
 
-    def _id(self, index: int, source: Mapping[str, Any]) -> str | None:
+    def _id(self, source: Mapping[str, Any]) -> str | None:
         id = _text_or_none(source, "id")
         if not id:
-            self.report.add("missing_id", "a call without an id gets one", index)
+            self.add("missing_id", "a call without an id gets one")
         return id
 
     # Results
 
-    def _result(self, index: int, source: Mapping[str, Any], role: str) -> Message:
+    def _result(self, source: Mapping[str, Any], role: str) -> Message:
         if source.get("content") is not None:
             expect(source["content"], (str, list, tuple), "content", _CONTENT)
-        parts, spelled = self._content(index, source, "text")
+        parts, spelled = self._content(source, "text")
         fields = rest(source, ("role", "content", "tool_call_id")) | spelled
-        id, name = self._whose(index, source, role)
+        id, name = self._whose(source, role)
         if role == "function":
             fields["role"] = role
             del fields["name"]
         content = _result_content(parts, isinstance(source.get("content"), (list, tuple)))
-        result = ToolResult(call_id=id, name=name, content=content, extra=extra_of(NAME, fields))
+        result = ToolResult(call_id=id, name=name, content=content, extra=self.keep(fields))
         return Message(role="tool", parts=(result,))
 
-    def _whose(self, index: int, source: Mapping[str, Any], role: str) -> tuple[str, str]:
+    def _whose(self, source: Mapping[str, Any], role: str) -> tuple[str, str]:
         """Return the id and the name of the call that a result belongs to."""
         name = _text_or_none(source, "name")
         if role == "function":
             name = expect(name, str, "name", "the name of a tool")
-            return self.ledger.claim(name, index), name
-        id = _text_or_none(source, "tool_call_id")
-        if not id:
-            self.report.add("missing_id", "a result without tool_call_id is that of the first call without one", index)
-            id = self.ledger.claim(name, index, of_made=id == "")
-        found = self.ledger.name(id, index) if id else ""
+            return self.claim(name), name
+        id, found = self.whose(_text_or_none(source, "tool_call_id"), name, "tool_call_id")
         return id, name or found
 
     # Content
 
-    def _content(self, index: int, source: Mapping[str, Any], usual: str) -> _Found:
+    def _content(self, source: Mapping[str, Any], usual: str) -> _Found:
         """Read the content of a message; `usual` says how it is written if there is none."""
         given = source.get("content")
         if isinstance(given, (list, tuple)):
-            return self._parts(index, given)
+            return self._parts(given)
         expect("" if given is None else given, str, "content", _CONTENT)
         if given:
             return [Text(text=given)], {}
         spelled = "absent" if "content" not in source else "null" if given is None else "text"
         return [], {} if spelled == usual else {"content": {"as": spelled}}
 
-    def _parts(self, index: int, given: Any) -> _Found:
-        parts: list[Part] = []
-        others = []
-        for place, each in objects(given, "content", _CONTENT):
-            with at(f"content[{place}]."):
-                part = self._part(index, each)
-            if part is None:
-                others.append([place, dict(each)])
-            else:
-                parts.append(part)
+    def _parts(self, given: Any) -> _Found:
+        parts: list[Part]
+        parts, others = read_blocks(objects(given, "content", _CONTENT), "content", self._part)
         if others:
             return parts, {"content": {"as": "parts", "others": others}}
         plain_texts = all(isinstance(part, Text) and not part.extra for part in parts)
         return parts, {"content": {"as": "parts"}} if plain_texts else {}
 
-    def _part(self, index: int, source: Mapping[str, Any]) -> Part | None:
+    def _part(self, source: Mapping[str, Any]) -> Part | None:
         """Read a part; None if it is to be kept as it is."""
         match source.get("type"):
             case "text":
-                text = expect(source.get("text"), str, "text", "text")
-                return Text(text=text, extra=extra_of(NAME, rest(source, ("type", "text"))))
+                return self.text(expect(source.get("text"), str, "text", "text"), source, "type", "text")
             case "image_url":
-                return self._image(index, source)
+                return self._image(source)
             case "input_audio":
-                return _audio(source)
+                return self._audio(source)
             case "file":
-                return _file(source)
+                return self._file(source)
         if not isinstance(source.get("type"), str):
             fail("type", "text, image_url, input_audio or file", source.get("type"), is_word=True)
         return None
 
-    def _image(self, index: int, source: Mapping[str, Any]) -> Media:
+    def _image(self, source: Mapping[str, Any]) -> Media:
         image = plain(source.get("image_url"))
         if isinstance(image, str):
-            self.report.add("mended_part", 'image_url is a text, and becomes {"url": "…"}', index)
+            self.add("mended_part", 'image_url is a text, and becomes {"url": "…"}')
             image = {"url": image}
         expect(image, Mapping, "image_url", 'an object, {"url": "…"}')
         url = expect(image.get("url"), str, "image_url.url", "a URL")
         medium, header = split_data_url(url)
-        fields = _inner(source, "image_url", rest(image, ("url",)))
+        fields = nested(source, "image_url", rest(image, ("url",)), "type")
         if header:
             fields["header"] = header
         medium = medium or Media(media_type=type_of_url(url, "image/*"), url=url)
-        return medium.model_copy(update={"extra": extra_of(NAME, fields)})
+        return medium.model_copy(update={"extra": self.keep(fields)})
+
+    def _audio(self, source: Mapping[str, Any]) -> Media:
+        audio = expect(plain(source.get("input_audio")), Mapping, "input_audio", 'an object, {"data", "format"}')
+        data = expect(audio.get("data"), str, "input_audio.data", "base64")
+        format = expect(audio.get("format"), str, "input_audio.format", "wav or mp3")
+        fields = nested(source, "input_audio", rest(audio, ("data", "format")), "type")
+        return Media(media_type=AUDIO.get(format, f"audio/{format}"), data=data, extra=self.keep(fields))
+
+    def _file(self, source: Mapping[str, Any]) -> Media | None:
+        """Read a file; None if it is no more than an id."""
+        file = expect(plain(source.get("file")), Mapping, "file", 'an object, {"file_data"} or {"file_id"}')
+        data = file.get("file_data")
+        medium, header = split_data_url(data) if isinstance(data, str) else (None, "")
+        if medium is None:
+            return None
+        fields = nested(source, "file", rest(file, ("file_data",)), "type")
+        # An image in a file is a file when it is written again.
+        fields["type"] = "file"
+        if header:
+            fields["header"] = header
+        usual = not header and not medium.media_type.startswith(("image/", "audio/"))
+        return medium.model_copy(update={"extra": self.keep(rest(fields, ("type",)) if usual else fields)})
 
 
 def _result_content(parts: list[Part], is_list: bool) -> str | tuple[Text | Media, ...]:
@@ -227,36 +230,6 @@ def _result_content(parts: list[Part], is_list: bool) -> str | tuple[Text | Medi
     if not is_list:
         return "".join(part.text for part in parts if isinstance(part, Text))
     return tuple(part for part in parts if isinstance(part, (Text, Media)))
-
-
-def _audio(source: Mapping[str, Any]) -> Media:
-    audio = expect(plain(source.get("input_audio")), Mapping, "input_audio", 'an object, {"data", "format"}')
-    data = expect(audio.get("data"), str, "input_audio.data", "base64")
-    format = expect(audio.get("format"), str, "input_audio.format", "wav or mp3")
-    fields = _inner(source, "input_audio", rest(audio, ("data", "format")))
-    return Media(media_type=AUDIO.get(format, f"audio/{format}"), data=data, extra=extra_of(NAME, fields))
-
-
-def _file(source: Mapping[str, Any]) -> Media | None:
-    """Read a file; None if it is no more than an id."""
-    file = expect(plain(source.get("file")), Mapping, "file", 'an object, {"file_data"} or {"file_id"}')
-    data = file.get("file_data")
-    medium, header = split_data_url(data) if isinstance(data, str) else (None, "")
-    if medium is None:
-        return None
-    fields = _inner(source, "file", rest(file, ("file_data",)))
-    # An image in a file is a file when it is written again.
-    fields["type"] = "file"
-    if header:
-        fields["header"] = header
-    usual = not header and not medium.media_type.startswith(("image/", "audio/"))
-    return medium.model_copy(update={"extra": extra_of(NAME, rest(fields, ("type",)) if usual else fields)})
-
-
-def _inner(source: Mapping[str, Any], key: str, inner: dict[str, Any]) -> dict[str, Any]:
-    """Return the unknown keys of a part, and under `key` those of the object in it."""
-    outer = rest(source, ("type", key))
-    return {**outer, key: inner} if inner else outer
 
 
 def _take_reasoning(fields: dict[str, Any]) -> tuple[Reasoning, ...]:

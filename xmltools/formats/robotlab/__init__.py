@@ -39,7 +39,7 @@ from xmltools.formats.robotlab.providers import (
 )
 from xmltools.formats.robotlab.reading import NAME, Reader, read_content, write_content
 from xmltools.formats.robotlab.state import State, create_state, format_history
-from xmltools.formats.shared.extra import answered, at, completed, kept_for
+from xmltools.formats.shared.extra import answered, at, completed, kept_for, under
 from xmltools.formats.shared.losses import Holds, Report
 from xmltools.models import Conversation, Message, ToolCall, ToolResult
 from xmltools.models.json_fields import expect
@@ -149,13 +149,13 @@ class _Writer:
         written = {"type": "text", "role": role, "content": message.text}
         if reason in ("stop", "tool"):
             written["stop_reason"] = reason
-        self.hashes.append(completed(written, _fields(own, "text")))
+        self.hashes.append(completed(written, under(own, "text")))
 
     def _write_calls(self, role: str, message: Message) -> None:
         tools = [self._write_call(call) for call in message.calls]
         reason = "stop" if message.is_stopped else "tool"
         written = {"type": "tool_call", "role": role, "tools": tools, "stop_reason": reason}
-        self.hashes.append(completed(written, _fields(kept_for(message, NAME), "tool_call")))
+        self.hashes.append(completed(written, under(kept_for(message, NAME), "tool_call")))
 
     def _write_call(self, call: ToolCall) -> dict[str, Any]:
         own = kept_for(call, NAME)
@@ -170,7 +170,7 @@ class _Writer:
         if "content" in own and read_content(own["content"]) == (result.text, result.is_error):
             content = own["content"]
         reason = "stop" if own.get("stop_reason") == "stop" else "tool"
-        tool = self._copy(index, result, _fields(own, "tool"))
+        tool = self._copy(index, result, under(own, "tool"))
         written = {"type": "tool_result", "role": "tool_result", "tool": tool, "content": content}
         self.hashes.append(completed({**written, "stop_reason": reason}, own))
 
@@ -180,11 +180,6 @@ class _Writer:
             self.report.add("orphan_result", f"there is no call {result.call_id!r:.80} to copy the input from", index)
         given = own["input"] if "input" in own else self.inputs.get(result.call_id, {})
         return completed({"type": "tool", "id": result.call_id, "name": result.name, "input": given}, own)
-
-
-def _fields(own: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    found = own.get(key)
-    return found if isinstance(found, Mapping) else {}
 
 
 def _reason(message: Message, has_calls: bool) -> str | None:

@@ -1,6 +1,4 @@
-"""What the formats of the three large APIs share in turns: which result is whose, what a role may say, and where system
-messages stand.
-"""
+"""What the formats of the three large APIs share in turns: which result is whose, and where system messages stand."""
 
 from __future__ import annotations
 
@@ -8,16 +6,7 @@ from collections import deque
 from collections.abc import Iterable
 
 from xmltools.formats.shared.losses import Report
-from xmltools.models import Media, Message, Part, Reasoning, Text, ToolCall, ToolResult
-
-_WORDS: dict[type, str] = {
-    Text: "text",
-    Reasoning: "reasoning",
-    Media: "images and other files",
-    ToolCall: "calls",
-    ToolResult: "results",
-}
-
+from xmltools.models import Message
 
 _ANY, _MADE = object(), object()
 """Calls of any name, and those that came without an id."""
@@ -31,12 +20,18 @@ class Ledger:
 
     def __init__(self, report: Report) -> None:
         self.report = report
+        self.index = 0
+        """The place of the message that is being read."""
         self._count = 0
         self._turn = 0
         self._names: dict[str, deque[str]] = {}  # by id, of the last turn with calls of it
         self._turns: dict[str, int] = {}  # which that is
         self._answered: set[str] = set()
         self._waiting: dict[object, list[tuple[int, deque[str]]]] = {}
+
+    def add(self, code: str, message: str) -> None:
+        """Report something about the message that is being read."""
+        self.report.add(code, message, self.index)
 
     def end_turn(self) -> None:
         """Say that somebody else than the model spoke: the next call is one of another turn."""
@@ -64,7 +59,7 @@ class Ledger:
             self._count += 1
         return f"call_{self._count}"
 
-    def name(self, id: str, index: int) -> str:
+    def answer(self, id: str) -> str:
         """Take a result by the id of its call. Returns the name of the tool, "" with an issue if there is no call.
 
         Of several calls in a turn with the same id, the first result is that of the first one.
@@ -72,11 +67,11 @@ class Ledger:
         self._answered.add(id)
         names = self._names.get(id)
         if names is None:
-            self.report.add("orphan_result", f"this is the result of {id!r:.80}, and there is no such call", index)
+            self.add("orphan_result", f"this is the result of {id!r:.80}, and there is no such call")
             return ""
         return names.popleft() if len(names) > 1 else names[0]
 
-    def claim(self, name: str | None, index: int, *, of_made: bool = False) -> str:
+    def claim(self, name: str | None, *, of_made: bool = False) -> str:
         """Take a result without an id. Returns the id of the first call without a result, of the tool `name` if given.
 
         With `of_made` it is a call that came without an id as well. Returns "" with an issue if there is none.
@@ -91,16 +86,8 @@ class Ledger:
                     return id
             turns.pop()
         whose = "any call" if name is None else f"a call of {name!r:.80}"
-        self.report.add("orphan_result", f"this is the result of {whose}, and none is without a result", index)
+        self.add("orphan_result", f"this is the result of {whose}, and none is without a result")
         return ""
-
-
-def fitting(message: Message, index: int, kinds: tuple[type, ...], report: Report) -> list[Part]:
-    """Return the parts of a message that are of these kinds; the others are left out and reported."""
-    for kind in {type(part): None for part in message.parts if not isinstance(part, kinds)}:
-        what = f"{_WORDS[kind]} in a message of the role {message.role!r}"
-        report.add("misplaced_part", f"{what} cannot be written there, and are left out", index)
-    return [part for part in message.parts if isinstance(part, kinds)]
 
 
 def system_first(

@@ -57,6 +57,18 @@ def kept_for(
     return dict(found) if isinstance(found, Mapping) else {}
 
 
+def nested(source: Mapping[str, Any], key: str, inner: Mapping[str, Any], *known: str) -> dict[str, Any]:
+    """Return the keys of an object that are not known, and under `key` those of the object that it holds there."""
+    outer = rest(source, (key, *known))
+    return {**outer, key: inner} if inner else outer
+
+
+def under(own: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """Return the object under a key of what is kept, an empty one if there is none."""
+    found = own.get(key)
+    return dict(found) if isinstance(found, Mapping) else {}
+
+
 def completed(written: dict[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return an object with those of the fields after its own keys that are not among these."""
     return {**written, **rest(fields, written)}

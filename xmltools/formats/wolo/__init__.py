@@ -2,8 +2,9 @@
 
 - A message is `{id, role, parts, timestamp, finished, finish_reason, reasoning_content, metadata}`; a text part `{id,
   type, text}`; a tool part `{id, type, tool, input, output, status, start_time, end_time, metadata}`, all of them dicts
-  (or dataclasses) in a list; `Message`, `TextPart` and `ToolPart` are their types. If the conversation has metadata,
-  the list stands in `{"messages", "metadata"}`.
+  (or dataclasses) in a list; `Message`, `TextPart` and `ToolPart` are their types. A part without a type is what its
+  field `text` or `tool` says: `TextPart(text="Hi")`. If the conversation has metadata, the list stands in
+  `{"messages", "metadata"}`.
 - A tool part is a call and, once it is completed or failed, also its result: on reading that becomes a message of a
   tool of its own after the reply (GROUPED is False), with the metadata of the part. Its id and time, if it has them,
   are kept there too, under `result_message`. The statuses error, partial and interrupted are failed.
@@ -35,7 +36,7 @@ from xmltools.formats.wolo.api import (
     to_llm_messages,
 )
 from xmltools.formats.wolo.ids_and_times import NewId, complete, complete_foreign
-from xmltools.formats.wolo.message_fields import NAME
+from xmltools.formats.wolo.message_fields import NAME, kind_of
 from xmltools.formats.wolo.stream_events import EventFolder, fold_events
 from xmltools.formats.wolo.types import Message, Part, Stored, TextPart, ToolPart
 from xmltools.models import Conversation
@@ -113,13 +114,13 @@ def dump(
 
 
 def recognise(obj: Any) -> bool:
-    """Return whether the object is a list of messages with typed parts."""
+    """Return whether the object is a list of messages with typed parts, or with calls of Wolo's."""
     listed = obj.get("messages") if isinstance(obj, dict) else obj
     if not isinstance(listed, list) or not all(isinstance(each, dict) and _is_message(each) for each in listed):
         return False
-    return any(part.get("type") in ("text", "tool") for each in listed for part in each["parts"])
+    return any(kind_of(part) == "tool" or part.get("type") == "text" for each in listed for part in each["parts"])
 
 
 def _is_message(obj: dict[str, Any]) -> bool:
     parts = obj.get("parts")
-    return isinstance(parts, list) and all(isinstance(part, dict) and "type" in part for part in parts)
+    return isinstance(parts, list) and all(isinstance(part, dict) and kind_of(part) for part in parts)

@@ -36,6 +36,12 @@ class Answer(NamedTuple):
     is_first: bool = True
 
 
+def kind_of(part: Mapping[str, Any]) -> Any:
+    """Return the type of a part; one that has none says by its fields what it is."""
+    kinds = [kind for kind in ("text", "tool") if kind in part]
+    return part.get("type") or (kinds[0] if len(kinds) == 1 else part.get("type"))
+
+
 def status_of(raw: Any) -> CallStatus:
     """Return what a status means. One that is not known is no success."""
     if raw is None:
@@ -98,10 +104,10 @@ MESSAGE: Reads = {
     "reasoning_content": _text,
     "metadata": _metadata,
 }
-TEXT_PART: Reads = {"id": _nothing, "type": _itself, "text": _text}
+TEXT_PART: Reads = {"id": _nothing, "type": lambda raw: raw or "text", "text": _text}
 _TOOL_PART: Reads = {
     "id": _nothing,
-    "type": _itself,
+    "type": lambda raw: raw or "tool",
     "tool": _text,
     "input": lambda raw: arguments_of(raw) or {},
     "output": _text,

@@ -15,6 +15,7 @@ from xmltools.formats.wolo.message_fields import (
     STATUSES,
     Answer,
     arguments_of,
+    kind_of,
     message_record,
     seconds,
     status_of,
@@ -117,23 +118,21 @@ class _Reader:
         for number, each in enumerate(_listed_parts(obj, where)):
             place = f"{where}: parts[{number}]"
             part = expect(_plain(each), dict, place, "an object with the type 'text' or 'tool'")
-            if part.get("type") == "text":
+            kind = kind_of(part)
+            if kind == "text":
                 parts.append(_text_part(part, text_id(owner, number), place))
-            elif part.get("type") == "tool":
+            elif kind == "tool":
                 call, answer = read_call(part, place, index, self._report, self._ids)
                 parts.append(call)
                 answers += [answer] if answer else []
             else:
                 unknown.append([number, part])
-                self._tell_unknown(part, place, index)
+                expect(kind, str, f"{place}: type", "'text' or 'tool'")
+                message = f"parts of the type {kind!r:.40} are not known: only wolo keeps it"
+                self._report.add("unknown_part", message, index, "use text and tool parts")
         if obj["role"] != "assistant" and any(isinstance(part, ToolCall) for part in parts):
             self._report.add("misplaced_call", "a tool part stands in a message that is not the assistant's", index)
         return parts, answers, unknown
-
-    def _tell_unknown(self, part: Mapping[str, Any], place: str, index: int) -> None:
-        kind = expect(part.get("type"), str, f"{place}: type", "'text' or 'tool'")
-        message = f"parts of the type {kind!r:.40} are not known: only wolo keeps it"
-        self._report.add("unknown_part", message, index, "use text and tool parts")
 
 
 def _listed_parts(obj: Mapping[str, Any], where: str) -> list[Any]:

@@ -14,7 +14,7 @@ class TextPart(TypedDict, total=False):
     """A text in a message."""
 
     id: str
-    type: Required[Literal["text"]]
+    type: Literal["text"]
     text: str
 
 
@@ -22,7 +22,7 @@ class ToolPart(TypedDict, total=False):
     """A call in a message and, once it has ended, its result. Times are seconds since 1970, 0.0 if not known."""
 
     id: str
-    type: Required[Literal["tool"]]
+    type: Literal["tool"]
     tool: Required[str]
     input: dict[str, Any]
     output: str
