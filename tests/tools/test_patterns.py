@@ -150,6 +150,9 @@ def test_what_is_not_checked_is_said_with_its_place_and_the_tool_can_be_used(wri
         {"unevaluatedProperties": False, "patternProperties": {"(?!a)": {"type": "integer"}}},
         {"propertyNames": {"pattern": "(?!a)"}},
         {"nullable": True, "not": {"pattern": "(?!a)"}},
+        {"if": {"properties": {"a": {"pattern": "(?!a)"}}}, "unevaluatedProperties": False},
+        {"if": {"pattern": "(?!a)"}, "else": {"properties": {"a": {}}}, "unevaluatedProperties": False},
+        {"if": {"items": {"pattern": "(?!a)"}}, "unevaluatedItems": False},
     ],
 )
 def test_no_value_is_refused_because_of_what_is_not_checked(schema):
