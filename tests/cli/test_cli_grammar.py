@@ -164,8 +164,8 @@ def test_a_note_is_one_line_without_controls(run):
     ("arguments", "status", "said"),
     [
         ("t.json --format x", 2, "xmltools: --format: expected 'gbnf', 'lark', 'structural_tag' or 'regex', got 'x'\n"),
-        ("t.json --format relaxng", 2, "stored blocks are checked by grammars/tool.rng and `xmltools validate`"),
-        ("t.json --format xsd", 2, "stored blocks are checked by grammars/tool.rng and `xmltools validate`"),
+        ("t.json --format relaxng", 2, "check stored blocks with `xmltools validate` or grammars/tool.rng"),
+        ("t.json --format xsd", 2, "check stored blocks with `xmltools validate` or grammars/tool.rng"),
         ("t.json --engine ollama", 2, "ollama"),
         ("t.json --backend guidance", 2, "--backend needs --engine"),
         ("t.json --api python", 2, "--api needs --engine"),

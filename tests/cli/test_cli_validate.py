@@ -150,6 +150,8 @@ def test_a_file_that_is_no_text_is_named_and_the_others_are_checked(run, file):
         first.startswith("xmltools: a.txt: expected UTF-8, got the byte 0xff at 0; ")
         and last == f"The call is {WELL_FORMED}"
     )
+    _, _, err = run(names[0])
+    assert "No calls found" not in err
 
 
 @pytest.mark.parametrize(

@@ -455,7 +455,7 @@ def test_issues_name_their_tool_and_come_once() -> None:
         (TOOLS, "gbnf", {"reasoning": "<think>"}, "reasoning: expected the name of a tag"),
         (TOOLS, "gbnf", {"reasoning": "tool"}, "reasoning: 'tool' is the tag of calls in 'forge'; take another"),
         (TOOLS, "gbnf", {"starts_in_reasoning": True}, "give the tag that ends the reasoning"),
-        (TOOLS, "relaxng", {}, "got 'relaxng'; stored blocks are checked by grammars/tool.rng and `xmltools validate`"),
+        (TOOLS, "relaxng", {}, "got 'relaxng'; RELAX NG and XSD were removed: check stored blocks with"),
         ([Tool(name="a\nb")], "gbnf", {}, "is no name for a tool"),
         ([tool(**{"a\nb": STRING})], "gbnf", {}, "is no name for an argument"),
         ([tool(v={"type": "object"})], "regex", {}, "a regular expression can't say"),

@@ -58,6 +58,8 @@ PATTERNS = [
     r"(?i)^[k-s]\w\W$",
     r"^[\w-.]\x41[\]\u0042-D]\é$",
     r"^[\w-]+$",
+    r"^\0[^\0]\z",
+    r"^\uD83D\uDE00[\uD83D\uDE00-\uD83D\uDE02]$",
     r"^[^\w\s]+$",
     r"^[\W\d]$",
     r"^[^\W\d]$",
@@ -220,6 +222,8 @@ def test_what_is_no_word_or_digit_has_the_ordinary_signs():
         "(?:(?=^)a|b)(?:(?!^)a|b)",
         "(?x) a b",
         r"\p{L}",
+        r"^\ud83d$",
+        r"^\u{110000}$",
         "[b-a]",
     ],
 )

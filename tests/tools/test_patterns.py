@@ -85,12 +85,17 @@ def test_what_is_found(wanted, found, others):
         (r"^\w$", [], ["é"]),
         (r"x\b", ["xé"], []),
         (r"^\s$", ["\u2003", "\xa0"], ["\x1c"]),
+        (r"^[^\0]+$", ["a0"], ["a\0"]),
+        (r"^\0$", ["\0"], ["0"]),
+        (r"^\uD83D\ude00$", ["\U0001f600"], ["\ud83d"]),
+        (r"^[\u0020-\uD7FF\uE000-\uFFFD\uD800\uDC00-\uDBFF\uDFFF\t]*$", ["\U0001f600\t"], ["\n", "\0"]),
         (r"^[\w-.]+@[\w-.]+$", ["a-b.c@d.e"], ["a b"]),
         (r"^[a-\d]+$", ["a-1"], ["b"]),
         (r"^\p{L}+$", ["é"], ["1"]),
         (r"^[\p{Lu}\p{Nd}]$", ["É"], ["é"]),
         (r"^(?<year>[0-9]{4})$", ["2026"], ["20"]),
         (r"^\u{1F600}$", ["\U0001f600"], ["a"]),
+        (r"\Aa\z", ["a"], ["a\n", "az"]),
     ],
 )
 def test_where_python_reads_it_in_another_way_it_is_as_in_ecmascript(wanted, found, others):
@@ -103,6 +108,8 @@ def test_where_python_reads_it_in_another_way_it_is_as_in_ecmascript(wanted, fou
 def test_half_a_character_is_some_character():
     assert compiled("^a.$").found("a\ud800")
     assert not compiled("[a-z]").found("\ud800")
+    assert compiled("a\ud83d").found("a\ud83d")
+    assert compiled("^[^\ud800-\udfff]$").found("é")
 
 
 UNCHECKED = [
@@ -143,6 +150,9 @@ def test_what_is_not_checked_is_said_with_its_place_and_the_tool_can_be_used(wri
         {"unevaluatedProperties": False, "patternProperties": {"(?!a)": {"type": "integer"}}},
         {"propertyNames": {"pattern": "(?!a)"}},
         {"nullable": True, "not": {"pattern": "(?!a)"}},
+        {"if": {"properties": {"a": {"pattern": "(?!a)"}}}, "unevaluatedProperties": False},
+        {"if": {"pattern": "(?!a)"}, "else": {"properties": {"a": {}}}, "unevaluatedProperties": False},
+        {"if": {"items": {"pattern": "(?!a)"}}, "unevaluatedItems": False},
     ],
 )
 def test_no_value_is_refused_because_of_what_is_not_checked(schema):

@@ -43,7 +43,7 @@ def declare_batch(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EXAMPLES
     add = parser.add_argument
     add("inputs", metavar="IN", nargs="+", help="files, folders and patterns: Parquet, Arrow, JSON Lines, CSV")
-    add("output", metavar="OUT", help="a file with one of their endings, or a folder for one file a file that is read")
+    add("output", metavar="OUT", help="a file with one of these endings, or a folder, which gets a file for each input")
     add("--format", choices=FORMATS, metavar="NAME", help="the ending of the files in a folder (default: as read)")
     add("--report", metavar="R.html", type=Path, help="write a page: figures, plots, and the worst rows")
     add("--by", metavar="COLUMN", help="give the figures of --report and --tallies for each value of a column too")
@@ -56,7 +56,7 @@ def declare_batch(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="a column with the tools of each row, as lists or as JSON; rows that have none take --tools",
     )
-    add("--prefix", metavar="TEXT", default="", help="what the names of the columns that are added begin with")
+    add("--prefix", metavar="TEXT", default="", help="a prefix for the names of the added columns")
     add_parser_options(parser)
     add("--jobs", metavar="N", type=positive, help="processes that parse (default: one for each core)")
     begin = parser.add_mutually_exclusive_group()

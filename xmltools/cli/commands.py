@@ -246,10 +246,10 @@ COMMANDS = {
     "batch": _Command(
         "parse the replies in whole files, on all cores: Parquet, Arrow, JSON Lines, CSV",
         "Read a column of replies, or of chat messages, and write the same rows with six columns more: text, "
-        "reasoning, calls, errors, repairs and notices. No row is lost: one that can't be read has an error. (What is "
-        "no CSV, or no UTF-8 in it, ends the run.) A run that was killed goes on with --resume. Errors in rows are "
-        "counted on stderr, and the exit status is 1 for them only with --fail-on-errors. Needs the extra batch for "
-        "all but JSON Lines.",
+        "reasoning, calls, errors, repairs and notices. No row is lost: one that can't be read has an error. (A CSV "
+        "file that is malformed, or not UTF-8, ends the run.) --resume goes on with a run that was killed. Errors "
+        "in rows are counted on stderr, and the exit status is 1 for them only with --fail-on-errors. Needs the "
+        "extra batch for all but JSON Lines.",
         "xmltools batch replies.parquet calls.parquet --tools tools.json",
         declare_batch,
         batch,

@@ -118,7 +118,8 @@ def validate(options: argparse.Namespace) -> int:
     for line in lines:
         print(wrapped(one_line(line), width, "" if line.startswith(" ") else "  "))
     sys.stdout.flush()
-    tell(_summary(findings, checked, has_tools=tools is not None))
+    if checked:  # of files that can't be read it is not known whether there are calls
+        tell(_summary(findings, checked, has_tools=tools is not None))
     return 1 if unread or any(finding.severity == "error" for finding in findings) else 0
 
 

@@ -30,7 +30,7 @@ _PRINTERS: dict[str, Callable[[Grammar, Options], str]] = {
 }
 FORMATS = tuple(_PRINTERS)
 """The names of all formats of grammars."""
-_SCHEMAS = "; stored blocks are checked by grammars/tool.rng and `xmltools validate`"
+_SCHEMAS = "; RELAX NG and XSD were removed: check stored blocks with `xmltools validate` or grammars/tool.rng"
 
 
 def build_grammar(tools: Tool | Iterable[Tool], format: str, **options: Any) -> str:

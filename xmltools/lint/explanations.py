@@ -14,7 +14,7 @@ _KINDS = {
     "error": "the block gives no call",
     "repair": "the block gives a call all the same",
     "notice": "the text stays as it is",
-    "doubt": "the block gives a call all the same, but another reader does not take it so",
+    "doubt": "the block gives a call, but another XML reader does not read the same call in it",
 }
 
 

@@ -72,7 +72,8 @@ def read_with_defusedxml(block: str) -> Any:
     try:
         return read_with_expat(block.encode("utf-8"), forbid_dtd=True, forbid_entities=True, forbid_external=True)
     except ParseError as error:
-        raise Unreadable(str(error), error.position[0]) from None
+        said = str(error).partition(": line")[0]  # its line is one of the block, not of the text
+        raise Unreadable(said, error.position[0]) from None
     except (DefusedXmlException, ValueError, LookupError) as error:
         raise Unreadable(str(error) or type(error).__name__) from None
 

@@ -44,6 +44,7 @@ from xmltools.tools.schema.patterns import (
     Part,
     UncheckedError,
     changed_flags,
+    code_of,
     read_pattern,
 )
 
@@ -97,8 +98,11 @@ def _code(written: str) -> int:
     if written[0] != "\\":
         return ord(written)
     letter = _CONTROLS.get(written[1], written[1])
-    if len(written) > 2 and letter in "xu":
-        return int(written[2:].strip("{}"), 16)
+    if letter == "0" or (len(written) > 2 and letter in "xu"):
+        code = code_of(written)
+        if 0xD800 <= code < 0xE000 or code > ALL[-1][1]:
+            raise Unsupported
+        return code
     if letter.isascii() and letter.isalnum():
         raise Unsupported
     return ord(letter)

@@ -310,7 +310,7 @@ def _pattern_languages(facts: TextFacts, place: str, report: Report) -> list[Reg
     found = [(each, pattern(each)) for each in facts.patterns]
     for each, tree in found:
         if tree is None:
-            report.add(place, "pattern", f"{each[:80]!r} is no regular language, or too large a one")
+            report.add(place, "pattern", f"{each[:80]!r} is not enforced: it is not a regular language, or too large")
     return [tree for _, tree in found if tree is not None]
 
 

@@ -228,12 +228,17 @@ class Document:
                 parts.add(at)
                 pending += referring.get(at, ())
                 at = at.rpartition("/")[0]
+        lost_if = False
         for at, node in self.nodes.items():
             for word in ("not", "if", "oneOf", "contains"):
                 if word in node and f"{at.removesuffix(_NOT_NULL)}/{word}" in parts:
                     if word == "oneOf":
                         node["anyOf"] = node.get("anyOf", []) + node[word]
                     node.pop("maxContains" if word == "contains" else word, None)
+                    lost_if |= word == "if"
+        for node in self.nodes.values() if lost_if else ():  # by what the `if` would say, or leads to
+            node.pop("unevaluatedProperties", None)
+            node.pop("unevaluatedItems", None)
 
     def _refuse_endless(self, linked: dict[str, Node]) -> None:
         """Refuse schemas that apply to a value by way of themselves, or by too long a way. `linked`: those that apply

@@ -49,16 +49,17 @@ class Part:
 
 LOOKS = ("(?=", "(?!", "(?<=", "(?<!")
 """How groups begin that look ahead and back."""
-PLACES = {"^": "^", "$": "$", r"\A": r"\A", r"\Z": r"\z", r"\b": r"(?-u:\b)", r"\B": r"(?-u:\B)"}
+PLACES = {"^": "^", "$": "$", r"\A": r"\A", r"\Z": r"\z", r"\z": r"\z", r"\b": r"(?-u:\b)", r"\B": r"(?-u:\B)"}
 _SETS = {"d": "[0-9]", "D": "[^0-9]", "w": "[0-9A-Za-z_]", "W": "[^0-9A-Za-z_]", "s": r"\s", "S": r"\S"}
 
-ESCAPE = r"\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|u\{[0-9A-Fa-f]+\}|[pP]\{\w+(?:=\w+)?\}|.)"
+_PAIR = r"u[dD][89abAB][0-9A-Fa-f]{2}\\u[dD][c-fC-F][0-9A-Fa-f]{2}"
+ESCAPE = rf"\\(?!0[0-9])(?:{_PAIR}|x[0-9A-Fa-f]{{2}}|u[0-9A-Fa-f]{{4}}|u\{{[0-9A-Fa-f]+\}}|[pP]\{{\w+(?:=\w+)?\}}|.)"
 _MEMBER = re.compile(rf"(-?)\\([dDwWsS])(-?)|{ESCAPE}|[\[&~]", re.DOTALL)
 _FLAGS = re.compile(r"\(\?([ims]+)\)")
 _TOKEN = re.compile(
     r"(?P<group>\((?:\?(?:P?<[A-Za-z_]\w*>|[ims]*(?:-[ims]+)?:|<?[=!]))?)"
     r"|(?P<repeat>(?:[*+?]|\{(?P<low>[0-9]{1,6})(?P<to>,(?P<high>[0-9]{1,6})?)?\})\??)"
-    r"|(?P<place>[\^$]|\\[AZbB])"
+    r"|(?P<place>[\^$]|\\[AZzbB])"
     rf"|(?P<unit>\[(?!\^?\])\^?(?:\\.|[^\]\\])+\]|{ESCAPE}|[^\\\[({{|)]|\{{(?![0-9,]))"
     r"|[|)]",
     re.DOTALL,
@@ -127,7 +128,7 @@ def in_rust(ways: list[list[Part]]) -> tuple[str, int]:
 
 def _part_in_rust(part: Part) -> tuple[str, int]:
     if part.source in LOOKS:
-        raise UncheckedError("it looks around, and not from the start of the text or back from its end")
+        raise UncheckedError("it looks ahead or behind, and not right after ^ or before $")
     if part.ways is None:
         written = PLACES.get(part.source) or _unit(part.source)
         wide = part.source == "." or not written.isascii() or "[^" in written or r"\s" in written.lower()
@@ -146,7 +147,7 @@ def _unit(source: str) -> str:
     if source[0] != "[":
         return f"\\{source}" if source in "{}]" else source
     if "--" in source:
-        raise UncheckedError("it has two hyphens in a set")
+        raise UncheckedError("a set has two hyphens in a row")
     return "[" + _MEMBER.sub(_member, source[1:-1]) + "]"
 
 
@@ -162,11 +163,20 @@ def _member(found: re.Match[str]) -> str:
 
 def _escape(source: str) -> str:
     letter = source[1]
+    if letter in "xu0" and (len(source) > 2 or letter == "0"):
+        return f"\\u{{{code_of(source):x}}}"
     if len(source) > 2 or letter in "fnrtv":
         return source
     if letter.isascii() and letter.isalnum():
         raise UncheckedError(f"{source!r} is not understood")
     return letter if letter in "<>" or not letter.isascii() else source
+
+
+def code_of(escape: str) -> int:
+    """Return the code point of an escape by number; `\\uD83D\\uDE00` is one."""
+    if "u" in escape[2:]:
+        return ord(bytes.fromhex(escape[2:6] + escape[8:]).decode("utf-16-be"))
+    return int(escape[2:].strip("{}") or "0", 16)
 
 
 @lru_cache(maxsize=256)
@@ -186,7 +196,7 @@ class Pattern:
     def __init__(self, text: str) -> None:
         if len(text) > _MAX_TEXT:
             raise UncheckedError("it is too large")
-        self._searches = list(_searches(*read_pattern(text)))
+        self._searches = list(_searches(*read_pattern(_characters(text))))
         self.size = sum(size for _, size, _ in self._searches)
         if self.size > MAX_SIZE:
             raise UncheckedError("it is too large")
@@ -202,9 +212,13 @@ class Pattern:
         """Return whether a text has the pattern, and is not too long for it."""
         if len(text) > self.longest:
             return False
-        if not text.isascii():
-            text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        text = _characters(text)
         return all(search(pattern).isinstance_python(text) is wanted for pattern, _, wanted in self._searches)
+
+
+def _characters(text: str) -> str:
+    """Return a text with U+FFFD in place of each half of a character, which Rust's strings can't hold."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _searches(flags: str, ways: list[list[Part]]) -> Iterator[tuple[str, int, bool]]:
