@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from xmltools.dialects.dialect import Body, Dialect, Pairs
 
-ARROW = Dialect(
+_PAIRS = Pairs(name='{tool => "', name_end='", args => ', end="}", json=True)
+_ARROW = Dialect(
     name="arrow",
     body=Body.PAIRS,
     start="[TOOL_CALL]",
@@ -12,5 +15,6 @@ ARROW = Dialect(
     example='[TOOL_CALL]\n{tool => "get", args => {\n  --n 1\n}}\n[/TOOL_CALL]',
     layout=True,
     json_is_python=True,
-    pairs=Pairs(name='{tool => "', name_end='", args => ', end="}", json=True),
+    pairs=_PAIRS,
 )
+ARROW = replace(_ARROW, variants=(replace(_ARROW, pairs=replace(_PAIRS, name='{ tool => "')),))

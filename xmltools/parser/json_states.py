@@ -130,8 +130,13 @@ def read_json_end(block: Block, text: str, at: int) -> int:
     )
     if more is MORE:
         return -1
-    # Where text may hold more JSON, a brace is part of that.
-    is_stray = text.startswith("}", here) and block.pairs.end != "}" and not block.is_late
+    # Where text may hold more JSON, a brace is part of that; where one ends the arguments, only two are one too many.
+    is_stray = text.startswith("}", here) and not block.is_late
+    if is_stray and block.pairs.end == "}":
+        after = skip_space(text, here + 1)
+        if after == len(text) and after - here <= OPENER_SPACE and not block.final:
+            return -1
+        is_stray = text.startswith("}", after)
     if (more or here == at) and is_stray and not (json.lacks_brace or json.extra_brace):
         json.extra_brace = True
         block.note(Code.JSON_EXTRA_BRACE, block.base + here, "dropped a closing brace that closed nothing")
