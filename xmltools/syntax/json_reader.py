@@ -90,7 +90,7 @@ def loads_lenient(text: str, *, depth: int = 64, loose: bool = False) -> tuple[A
 
     In lists and objects, strings may be in single quotes; `True`, `False`, `None` and tuples (they become lists)
     are read, and one closing brace too many. A backslash that begins no escape of JSON stays in its string.
-    `loose`: keys without quotes and comments are read too.
+    `loose`: keys without quotes, flags (`--key value`) and comments are read too.
 
     Returns and raises as `loads` does, each slip with a code of its own; the error is that of the text read as JSON.
     Raises `JSONNumberError` for numbers that are too large, or have zeros in front.

@@ -102,10 +102,10 @@ class JSONScanner:
 
     `key` is the last key that was read, decoded; None if it is too long for a name. If it `has_names`, `names` holds
     the keys of the top level, with their strings if these are short, so that the name of a call is known before its
-    end. `loose`: keys without quotes, and comments, are let through. `is_call`: the text is the arguments of a call in
-    Python, from its bracket on. With `marks`, strings in which nothing is escaped are between the first of them, and
-    keys have no quotes. The other two are around examples of calls in a string. `before`: the character before a
-    text that begins in such a string. The `opener` of another call is an error outside of strings.
+    end. `loose`: keys without quotes, flags (`--key value`), and comments, are let through. `is_call`: the text is the
+    arguments of a call in Python, from its bracket on. With `marks`, strings in which nothing is escaped are between
+    the first of them, and keys have no quotes. The other two are around examples of calls in a string. `before`: the
+    character before a text that begins in such a string. The `opener` of another call is an error outside of strings.
 
     A subclass hears of each part when it is read, at `place` in the text that is scanned (see the methods `on_...`).
     """
@@ -247,11 +247,12 @@ class JSONScanner:
             self._inside = text[at : at + 2]
             self.on_sign("/")
             return at + 2
-        begun = "//" * self._loose, "---" * self._may_be_flag, mark * (expect <= VALUE)
+        may_be_flag = self._loose and expect in (KEY, NEXT) and self.stack[-1] == "}" and not mark
+        begun = "//" * self._loose, "--a" * may_be_flag, mark * (expect <= VALUE)
         if any(is_cut_off(text, at, each) for each in begun):
             self.stopped = True  # what follows decides
             return at
-        if self._may_be_flag and text.startswith("--", at) and end_of(_BARE_KEY, text, at + 2) > at + 2:
+        if may_be_flag and text.startswith("--", at) and end_of(_BARE_KEY, text, at + 2) > at + 2:
             self.expect, self.place, self._is_flag = KEY, at + 2, True
             return self._begin("$", at + 2)
         if self._loose and expect == KEY and end_of(_MARKED_KEY if mark else _BARE_KEY, text, at) > at:
@@ -272,11 +273,6 @@ class JSONScanner:
     def has_keys(self) -> bool:
         """Whether what was opened last is an object, or the arguments of a call."""
         return self.stack[-1] == "}" or (self._is_call and len(self.stack) == 1)
-
-    @property
-    def _may_be_flag(self) -> bool:
-        """Whether `--key value` may come next: in an object, with or without a comma before it."""
-        return self._loose and self.expect in (KEY, NEXT) and self.stack[-1:] == ["}"] and not self._mark
 
     def _open(self, bracket: str, at: int) -> int:
         self.stack.append(_CLOSERS[bracket])

@@ -33,7 +33,7 @@ _S = r"\s{0,9}"
 _VALUE = r"\"[\w:./-]{0,80}"
 _BEFORE = rf"(?:\"(?:type|(?:tool_call_)?id)\"{_S}:{_S}{_VALUE}\",{_S})*"
 _OBJECT = rf"\[?\{{{_S}{_BEFORE}(?:\"\w{{0,12}}(?:\"{_S}(?::{_S}(?:{_VALUE}\"?)?)?)?)?\Z"
-_OTHERS = re.compile(rf"(?:\A|(?<=\n)){_OBJECT}|\[T[A-Z_]{{0,10}}(?:\](?:\S{{0,120}}|{_S}\{{[^\n]{{0,120}}|{_S}))?\Z")
+_OTHERS = re.compile(rf"(?:\A|(?<=\n)){_OBJECT}|\[T[A-Z_]{{0,10}}(?:\](?:\S{{0,120}}|{_S}(?:\{{[^\n]{{0,120}})?))?\Z")
 """What else may begin one: an object in a line of its own, Mistral's token, and the delimiter of `arrow`."""
 _FENCE = re.compile(r"\s*(?:`{0,3}\Z|`{3,}[^`\n]{0,40}(?:\Z|\n\s*\[?\s*))")
 """One counts only if the reply is nothing else."""

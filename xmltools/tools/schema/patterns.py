@@ -37,7 +37,7 @@ class UncheckedError(Exception):
 class Part:
     """One character or place, or a group of `ways`, `low` to `high` times; without end if that is None.
 
-    `source` is the character or place, or how the group begins; `repeat` what stands behind it.
+    `source` is the character or place, or how the group begins; `repeat` what comes behind it.
     """
 
     source: str
@@ -121,9 +121,8 @@ def _bounds(token: re.Match[str]) -> tuple[int, int | None]:
 def in_rust(ways: list[list[Part]]) -> tuple[str, int]:
     """Return alternatives as Rust spells them, and their size. Raises UncheckedError."""
     parts = [[_part_in_rust(part) for part in way] for way in ways]
-    return "|".join("".join(part for part, _ in way) for way in parts), sum(
-        1 + size for way in parts for _, size in way
-    )
+    size = sum(1 + size for way in parts for _, size in way)
+    return "|".join("".join(written for written, _ in way) for way in parts), size
 
 
 def _part_in_rust(part: Part) -> tuple[str, int]:
@@ -152,7 +151,7 @@ def _unit(source: str) -> str:
 
 
 def _member(found: re.Match[str]) -> str:
-    """Return the same for what stands in a set. A hyphen beside a set in it is one."""
+    """Return the same for a member of a set. A hyphen beside a set in it is one."""
     before, letter, after = found.groups()
     if letter:
         return r"\-" * len(before) + _SETS[letter] + r"\-" * len(after)
@@ -229,7 +228,7 @@ def _searches(flags: str, ways: list[list[Part]]) -> Iterator[tuple[str, int, bo
     if len(ways) == 1 and first and "m" not in flags:
         while len(first) > 1 and first[0].source in ("^", r"\A") and first[1].source in ("(?=", "(?!"):
             yield from _looked_for(first.pop(1), rf"{before}\A(?:", ")")
-        while len(first) > 1 and first[-1].source in ("$", r"\Z") and first[-2].source in ("(?<=", "(?<!"):
+        while len(first) > 1 and first[-1].source in ("$", r"\Z", r"\z") and first[-2].source in ("(?<=", "(?<!"):
             yield from _looked_for(first.pop(-2), f"{before}(?:", r")\z")
     pattern, size = in_rust(ways)
     yield before + pattern, size, True
