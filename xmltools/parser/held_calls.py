@@ -52,7 +52,7 @@ class HeldCalls:
     _tail = ""
     """The text after that call; without tokens, unless the call is doubtful."""
     _after = 0
-    """How many of the last held events are of what is no text: layout and tokens after the text."""
+    """How many of the last held events are layout and tokens after the text."""
 
     def __init__(self, events: list[Event], waits: bool) -> None:
         self._events = events

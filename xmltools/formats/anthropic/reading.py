@@ -107,7 +107,7 @@ class Reader(BlockReader):
         return tuple(parts), {"content": {"others": others}} if others else {}
 
     def _said(self, source: _Block) -> Text | Media | None:
-        """Read a block that may stand in results as well."""
+        """Read a block that may be in a result as well."""
         match source.get("type"):
             case "text":
                 return self.text(expect(source.get("text"), str, "text", "text"), source, "type", "text")

@@ -210,7 +210,7 @@ class Reader(ApiReader):
         return Media(media_type=AUDIO.get(format, f"audio/{format}"), data=data, extra=self.keep(fields))
 
     def _file(self, source: Mapping[str, Any]) -> Media | None:
-        """Read a file; None if it is no more than an id."""
+        """Read a file; None if it is only an id."""
         file = expect(plain(source.get("file")), Mapping, "file", 'an object, {"file_data"} or {"file_id"}')
         data = file.get("file_data")
         medium, header = split_data_url(data) if isinstance(data, str) else (None, "")

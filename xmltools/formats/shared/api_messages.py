@@ -1,7 +1,7 @@
 """The walk over the messages of the three large APIs, in reading and in writing, which is the same for all of them.
 
 A format says which keys and words it has, and how it reads and writes one block. Anthropic and Gemini have messages of
-blocks, where results of tools stand in messages of the user: here these are a tool message of their own.
+blocks, and results of tools in messages of the user: here these are a tool message of their own.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class ApiReader(Ledger, ABC):
         return Text(text=text, extra=self.keep(rest(source, known)))
 
     def whose(self, id: str | None, name: str | None, key: str) -> tuple[str, str]:
-        """Return the id and the name of the call that a result belongs to; `key` is where its id should stand."""
+        """Return the id and the name of the call that a result belongs to; `key` is where its id should be."""
         if not id:
             self.add("missing_id", f"a result without {key} is that of the first call without one")
             id = self.claim(name, of_made=id == "")
@@ -103,11 +103,11 @@ class BlockReader(ApiReader):
     """Reads messages of blocks."""
 
     key: ClassVar[str]
-    """Where the blocks of a message stand."""
+    """The key of a message's blocks."""
     result: ClassVar[str]
     """What the block of a result is called."""
     result_place: ClassVar[str] = ""
-    """Where that stands in the block."""
+    """The place of that word in the block."""
     has_strings: ClassVar[bool] = False
     """Whether one text without anything else is written as a string."""
     after_results = False
@@ -192,7 +192,7 @@ class BlockWriter(ApiWriter, ABC):
     """Writes messages of blocks."""
 
     key: ClassVar[str]
-    """Where the blocks of a message stand."""
+    """The key of a message's blocks."""
     roles: ClassVar[Mapping[str, str]] = {"tool": "user"}
     """What the API calls a role, where it is not the same."""
     kinds: ClassVar[Mapping[str, tuple[type, ...]]] = {
@@ -221,7 +221,7 @@ class BlockWriter(ApiWriter, ABC):
         return blocks
 
     def messages(self, messages: Iterable[tuple[int, Message]]) -> list[Object]:
-        """Return the messages of the API. Results that follow each other stand in one."""
+        """Return the messages of the API. Results that follow each other are in one."""
         turns: list[tuple[Message, Object]] = []
         after_results = False
         for index, message in messages:

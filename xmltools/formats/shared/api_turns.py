@@ -1,4 +1,4 @@
-"""What the formats of the three large APIs share in turns: which result is whose, and where system messages stand."""
+"""What the formats of the three large APIs share in turns: which result is whose, and where system messages are."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 - A message is `{id, role, parts, timestamp, finished, finish_reason, reasoning_content, metadata}`; a text part `{id,
   type, text}`; a tool part `{id, type, tool, input, output, status, start_time, end_time, metadata}`, all of them dicts
   (or dataclasses) in a list; `Message`, `TextPart` and `ToolPart` are their types. A part without a type is what its
-  field `text` or `tool` says: `TextPart(text="Hi")`. If the conversation has metadata, the list stands in
+  field `text` or `tool` says: `TextPart(text="Hi")`. If the conversation has metadata, the list is in
   `{"messages", "metadata"}`.
 - A tool part is a call and, once it is completed or failed, also its result: on reading that becomes a message of a
   tool of its own after the reply (GROUPED is False), with the metadata of the part. Its id and time, if it has them,

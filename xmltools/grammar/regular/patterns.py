@@ -188,7 +188,7 @@ def pattern(text: str) -> Regular | None:
 
     None comes of what the check can't read, `\\p`, word boundaries, `(?m)`, counts above 1,000 and very large patterns.
     Looking ahead is understood outside of repeats, and in them if as many characters follow as it looks at; looking
-    behind, if as many stand before it in the same group.
+    behind, if as many come before it in the same group.
     """
     try:
         flags, ways = read_pattern(text)

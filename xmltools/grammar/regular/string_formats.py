@@ -10,7 +10,7 @@ from __future__ import annotations
 from xmltools.grammar.regular.patterns import pattern
 from xmltools.grammar.regular.regular import EMPTY, Regular, Repeat, choice, literal, optional, sequence
 
-# There is no year 0. Every fourth year has a day more, but of the full hundreds only every fourth one.
+# There is no year 0. Every fourth year has a day more; of the full hundreds only every fourth one has.
 _YEAR = "(?:[1-9][0-9]{3}|0(?:[1-9][0-9]{2}|0(?:0[1-9]|[1-9][0-9])))"
 _FOURTH = "(?:04|08|[2468][048]|[13579][26])"
 _DAY = "(?:0[1-9]|1[0-9]|2[0-8])"

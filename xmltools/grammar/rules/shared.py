@@ -103,7 +103,7 @@ class Rules:
         return chain(first, tail, items.low, piece)
 
     def note_values(self, tool: Tool) -> None:
-        """Take down words of a value that is no object: they make another shape."""
+        """Take down words of a value that is not an object: they make another shape."""
         for word in ("enum", "const"):
             if any(word in part for part in tool.shape.parts):
                 self.report.add("", word, "is not enforced")

@@ -189,8 +189,8 @@ class Analysis:
 
 
 def _joined(timed: Iterable[tuple[int, Event]]) -> dict[Any, str]:
-    """What events say, with their deltas joined: how text, calls and notices mix is no matter, nor is layout, which the
-    parts tell of."""
+    """What events say, with their deltas joined: how text, calls and notices mix does not matter. Layout is in the
+    parts."""
     said: dict[Any, str] = defaultdict(str)
     number = 0
     for _, event in timed:

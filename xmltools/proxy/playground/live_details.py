@@ -81,7 +81,7 @@ def _request(body: Text) -> dict[str, Any]:
 
 
 def _messages(request: dict[str, Any]) -> Iterator[dict[str, str]]:
-    """Take out of a request what was said: who said it, and the text. What is no text is JSON."""
+    """Take out of a request what was said: who said it, and the text. All but text is JSON."""
     for name, role in _SAID_IN.items():
         said = request.pop(name, None) or []
         for each in said if isinstance(said, list) and role == "user" else [said] * bool(said):

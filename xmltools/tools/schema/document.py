@@ -224,7 +224,7 @@ class Document:
         pending = list(self.unchecked)
         while pending:
             at = pending.pop()
-            while at not in parts:  # what it stands in is not checked in full either
+            while at not in parts:  # the schema around it is not checked in full either
                 parts.add(at)
                 pending += referring.get(at, ())
                 at = at.rpartition("/")[0]

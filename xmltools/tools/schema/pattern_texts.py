@@ -1,6 +1,6 @@
 """Texts that are made up for a pattern: short and plain, a few for each. None of them is sure to match.
 
-What a pattern looks ahead for, and where it stands in the text, is not thought of here: who asks for texts checks them.
+What a pattern looks ahead for, and its place in the text, are left out here: the caller checks the texts.
 Nothing is random, and the work is bounded, whatever the pattern.
 """
 

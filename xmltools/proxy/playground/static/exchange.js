@@ -182,7 +182,7 @@ function attemptSection(exchange, number) {
     status > 0 && badge(status < 300 ? "" : "error", `upstream ${status}`),
     number < many - 1 && status < 400 && badge("repair", "sent back to the model"),
   );
-  // What the upstream refused is asked again in another form, and the model is told nothing.
+  // What the upstream refused is asked again in another form, and the model hears nothing of that.
   const told = before?.status < 400 && prompt.messages?.at(-1)?.text;
   return panel(
     "attempt",
