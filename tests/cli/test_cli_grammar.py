@@ -63,6 +63,10 @@ def test_the_format_of_one_call_is_printed_too(run):
     assert run("one.json", "--format", "regex")[:2] == (0, printed(build_grammar(TOOLS[:1], "regex")))
 
 
+def test_an_empty_format_is_none(run):
+    assert run("t.json", "--format", "")[0] == 2
+
+
 def test_it_reads_standard_input(run):
     assert run("-", stdin=json.dumps({"tools": [ADD, SAY]})) == run("t.json")
 

@@ -96,6 +96,7 @@ def test_what_is_found(wanted, found, others):
         (r"^(?<year>[0-9]{4})$", ["2026"], ["20"]),
         (r"^\u{1F600}$", ["\U0001f600"], ["a"]),
         (r"\Aa\z", ["a"], ["a\n", "az"]),
+        (r"[a-z](?<!b)(?<=a|c)\z", ["a", "bc"], ["b", "d", ""]),
     ],
 )
 def test_where_python_reads_it_in_another_way_it_is_as_in_ecmascript(wanted, found, others):

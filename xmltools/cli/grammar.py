@@ -116,7 +116,7 @@ def grammar(options: argparse.Namespace) -> int:
 
     try:
         if options.engine is None:
-            format = options.format or "gbnf"
+            format = "gbnf" if options.format is None else options.format
             text, issues = build_grammar(tools, format, **given), grammar_issues(tools, format, **given)
         else:
             given |= {name: getattr(options, name) for name in _CHOSEN}
